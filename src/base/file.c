@@ -1,0 +1,250 @@
+#define _GNU_SOURCE
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Open for reading and make sure that it is a regular file: a FIFO would block, a
+ * directory cannot be mapped. */
+static int open_regular(const char *path, struct stat *st, rf_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        rf_fail_errno(err, "%s: cannot open", path);
+        return -1;
+    }
+    if (fstat(fd, st) != 0) {
+        rf_fail_errno(err, "%s: cannot stat", path);
+    } else if (!S_ISREG(st->st_mode)) {
+        rf_fail(err, RF_ERR_FORMAT, 0, "%s: not a regular file", path);
+    } else {
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+/* The status that open_regular left behind, also when the caller gave no rf_error. */
+static rf_status open_status(const rf_error *err)
+{
+    return err && err->code != RF_OK ? err->code : RF_ERR_IO;
+}
+
+rf_status rf_map_open(rf_map *map, const char *path, rf_error *err)
+{
+    rf_error local = {0};
+    struct stat st;
+    *map = (rf_map){0};
+    if (!err)
+        err = &local;
+    int fd = open_regular(path, &st, err);
+    if (fd < 0)
+        return open_status(err);
+    rf_status status = RF_OK;
+    if (st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED)
+            status = rf_fail_errno(err, "%s: cannot map", path);
+        else
+            *map = (rf_map){p, (size_t)st.st_size};
+    }
+    close(fd);
+    return status;
+}
+
+void rf_map_close(rf_map *map)
+{
+    if (map->data)
+        munmap((void *)(uintptr_t)map->data, map->len);
+    *map = (rf_map){0};
+}
+
+void rf_map_forget(const rf_map *map, size_t from, size_t len)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t end = (from + len) / page * page; /* only pages that lie wholly inside */
+    from = (from + page - 1) / page * page;
+    if (from < end)
+        (void)madvise((void *)(uintptr_t)(map->data + from), end - from, MADV_DONTNEED);
+}
+
+rf_status rf_file_read(const char *path, rf_buffer *out, rf_error *err)
+{
+    rf_error local = {0};
+    struct stat st;
+    if (!err)
+        err = &local;
+    int fd = open_regular(path, &st, err);
+    if (fd < 0)
+        return open_status(err);
+    rf_buffer_clear(out);
+    rf_status status = RF_OK;
+    for (;;) {
+        status = rf_buffer_reserve(out, 1, err);
+        if (status != RF_OK)
+            break;
+        size_t room = out->cap - 1 - out->len;
+        ssize_t n = read(fd, out->data + out->len, room);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            status = rf_fail_errno(err, "%s: cannot read", path);
+            break;
+        }
+        if (n == 0)
+            break;
+        out->len += (size_t)n;
+    }
+    if (status == RF_OK)
+        out->data[out->len] = '\0';
+    close(fd);
+    return status;
+}
+
+rf_status rf_fd_write(int fd, const void *bytes, size_t len, const char *path,
+                      rf_error *err)
+{
+    const char *p = bytes;
+    while (len > 0) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return rf_fail_errno(err, "%s: cannot write", path);
+        p += n;
+        len -= (size_t)n;
+    }
+    return RF_OK;
+}
+
+rf_status rf_file_write(const char *path, const void *bytes, size_t len, rf_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return rf_fail_errno(err, "%s: cannot create", path);
+    rf_status st = rf_fd_write(fd, bytes, len, path, err);
+    if (st == RF_OK && fsync(fd) != 0)
+        st = rf_fail_errno(err, "%s: cannot flush to disk", path);
+    if (close(fd) != 0 && st == RF_OK)
+        st = rf_fail_errno(err, "%s: cannot close", path);
+    return st;
+}
+
+rf_status rf_path_join(char out[RF_PATH_MAX], const char *dir, const char *name,
+                       rf_error *err)
+{
+    int n = snprintf(out, RF_PATH_MAX, "%s/%s", dir, name);
+    if (n < 0 || n >= RF_PATH_MAX)
+        return rf_fail(err, RF_ERR_LIMIT, 0, "%.64s.../%s: path longer than %d bytes",
+                       dir, name, RF_PATH_MAX - 1);
+    return RF_OK;
+}
+
+bool rf_file_exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+rf_status rf_dir_make(const char *path, rf_error *err)
+{
+    char part[RF_PATH_MAX];
+    size_t len = strlen(path);
+    if (len == 0 || len >= sizeof part)
+        return rf_fail(err, RF_ERR_LIMIT, 0, "%.64s: bad length of a path: %zu", path,
+                       len);
+    memcpy(part, path, len + 1);
+    for (size_t i = 1; i <= len; i++) {
+        if (part[i] != '/' && part[i] != '\0')
+            continue;
+        char keep = part[i];
+        part[i] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return rf_fail_errno(err, "%s: cannot make directory", part);
+        part[i] = keep;
+    }
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return rf_fail_errno(err, "%s: cannot stat", path);
+    if (!S_ISDIR(st.st_mode))
+        return rf_fail(err, RF_ERR_IO, 0, "%s: not a directory", path);
+    return RF_OK;
+}
+
+rf_status rf_dir_make_beside(const char *path, char out[RF_PATH_MAX], rf_error *err)
+{
+    int n = snprintf(out, RF_PATH_MAX, "%s.XXXXXX", path);
+    if (n < 0 || n >= RF_PATH_MAX)
+        return rf_fail(err, RF_ERR_LIMIT, 0, "%.64s...: path too long", path);
+    if (!mkdtemp(out))
+        return rf_fail_errno(err, "%s: cannot make directory", out);
+    if (chmod(out, 0755) != 0) {
+        rf_status st = rf_fail_errno(err, "%s: cannot set permissions", out);
+        (void)rmdir(out);
+        return st;
+    }
+    return RF_OK;
+}
+
+void rf_dir_remove(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return;
+    for (struct dirent *e; (e = readdir(dir));) {
+        char child[RF_PATH_MAX];
+        struct stat st;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            rf_path_join(child, path, e->d_name, NULL) != RF_OK)
+            continue;
+        if (lstat(child, &st) == 0 && S_ISDIR(st.st_mode))
+            rf_dir_remove(child);
+        else
+            (void)unlink(child);
+    }
+    closedir(dir);
+    (void)rmdir(path);
+}
+
+static rf_status sync_dir(const char *path, rf_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return rf_fail_errno(err, "%s: cannot open", path);
+    rf_status st = RF_OK;
+    if (fsync(fd) != 0 && errno != EINVAL) /* some file systems cannot, and say so */
+        st = rf_fail_errno(err, "%s: cannot flush to disk", path);
+    close(fd);
+    return st;
+}
+
+rf_status rf_dir_publish(const char *from, const char *to, rf_error *err)
+{
+    rf_status st = sync_dir(from, err);
+    if (st != RF_OK)
+        return st;
+    /* rename() onto an empty directory would succeed: refuse anything that exists. */
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) != 0) {
+        if (errno != EINVAL && errno != ENOSYS)
+            return rf_fail_errno(err, "%s: cannot put in place", to);
+        if (rf_file_exists(to))
+            return rf_fail(err, RF_ERR_IO, 0, "%s: exists already", to);
+        if (rename(from, to) != 0)
+            return rf_fail_errno(err, "%s: cannot put in place", to);
+    }
+    char parent[RF_PATH_MAX];
+    snprintf(parent, sizeof parent, "%s", to);
+    char *slash = strrchr(parent, '/');
+    if (slash && slash != parent)
+        *slash = '\0';
+    else
+        snprintf(parent, sizeof parent, "%s", slash ? "/" : ".");
+    return sync_dir(parent, err);
+}

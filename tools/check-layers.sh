@@ -1,0 +1,39 @@
+#!/bin/sh
+# check-layers.sh [ROOT] - a module may include itself and the modules named before it.
+# This line is the dependency diagram of the project, lowest first:
+order="base num data text encoder known open model lab report"
+# Programs see the public header, base/ and their own files.
+programs="cli serve"
+
+cd "${1:-.}" || exit 2
+bad=0
+check() { # directory, modules it may include
+    for file in "$1"/*.[ch]; do
+        [ -e "$file" ] || continue
+        for module in $(sed -n 's|^#include "\([a-z]*\)/.*|\1|p' "$file"); do
+            case " $2 " in
+            *" $module "*) ;;
+            *)
+                echo "$file: may not include $module/" >&2
+                bad=1
+                ;;
+            esac
+        done
+    done
+}
+below=
+for module in $order; do
+    below="$below $module"
+    check "src/$module" "$below"
+done
+for dir in src/*/; do # a module that is not in the order has no place yet
+    case " $order " in
+    *" $(basename "$dir") "*) ;;
+    *)
+        echo "$dir: not in the order of modules" >&2
+        bad=1
+        ;;
+    esac
+done
+for program in $programs; do check "$program" base; done
+exit $bad

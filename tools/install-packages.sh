@@ -1,0 +1,47 @@
+#!/bin/sh
+# install-packages.sh GROUP... - install the Debian packages that are missing.
+# The one list of what the project needs from apt. Asks for root only if something is
+# missing, and says what it installs. --list prints the names of the groups given.
+set -eu
+
+build="gcc libc6-dev cmake ninja-build pkg-config libutf8proc-dev libjansson-dev libarchive-dev nettle-dev"
+test="libcmocka-dev bats clang libclang-rt-dev binutils jq man-db"
+bench="nodejs time"
+
+list_only=no
+if [ "${1:-}" = --list ]; then
+    list_only=yes
+    shift
+fi
+wanted=
+for group in "$@"; do
+    case $group in
+    build) wanted="$wanted $build" ;;
+    test) wanted="$wanted $test" ;;
+    bench) wanted="$wanted $bench" ;;
+    *) echo "install-packages.sh: no group \"$group\", wanted build, test or bench" >&2; exit 2 ;;
+    esac
+done
+if [ $list_only = yes ]; then
+    for package in $wanted; do echo "$package"; done
+    exit 0
+fi
+
+missing=
+for package in $wanted; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "ringfence needs these packages; install them as root: apt-get install$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+echo "installing from Debian:$missing" >&2
+$as_root apt-get update -qq
+DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null
