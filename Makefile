@@ -1,0 +1,50 @@
+# The everyday commands; CMake does the work (CMakePresets.json).
+
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+
+.PHONY: all build demo test bench fuzz install clean help packages test-packages
+
+all: build
+
+packages:
+	@tools/install-packages.sh build
+
+test-packages:
+	@tools/install-packages.sh build test
+
+build: packages
+	@test -f build/build.ninja || cmake --preset release >/dev/null
+	@ninja -C build --quiet
+
+demo: build
+	@tools/demo.sh
+
+test: test-packages
+	@grep -qs '^RF_TESTS:BOOL=ON' build/CMakeCache.txt || cmake --preset release -DRF_TESTS=ON >/dev/null
+	@ninja -C build --quiet
+	@tests/run.sh
+
+bench: build
+	@tools/install-packages.sh build bench
+	@cd bench && test -d node_modules/onnxruntime-node || npm install --ignore-scripts --no-audit --no-fund
+	@build/ringfence encoder get minilm && build/ringfence encoder get minilm-fp32 && build/ringfence encoder get gte-small
+	@node bench/encode.mjs
+
+fuzz: test-packages
+	@tests/fuzz/run.sh $(FUZZ_SECONDS)
+
+install: build
+	@cmake -DCMAKE_INSTALL_PREFIX=$(PREFIX) build >/dev/null && cmake --install build
+
+clean:
+	rm -rf build build-asan build-tsan build-clang build-fuzz
+
+help:
+	@echo "make            build the program: build/ringfence"
+	@echo "make demo       build, bring the default encoder, show it at work on the sample"
+	@echo "make test       the whole suite; last line: N passed, N failed"
+	@echo "make bench      speed beside ONNX Runtime, in one run"
+	@echo "make fuzz       each fuzz target for FUZZ_SECONDS=60 seconds"
+	@echo "make install    program, libraries, header, man pages, pkg-config; PREFIX=/usr/local"
+	@echo "make clean      remove what was built"

@@ -1,0 +1,24 @@
+/* commands.h - the commands of the program, one file each */
+#ifndef RF_CLI_COMMANDS_H
+#define RF_CLI_COMMANDS_H
+
+#include "base/error.h"
+#include "options.h"
+
+extern const command command_tokenize;
+extern const command command_embed;
+extern const command command_encoder;
+
+#define EXIT_FAILED 1
+#define EXIT_USAGE 2
+
+/* Show a library error and return the exit code for it. */
+int command_failed(const rf_error *err);
+
+/* Flush stdout and see that everything arrived; returns the exit code. */
+int command_finish(void);
+
+/* --encoder: catalogue name or directory -> directory, RF_OK or an error to show. */
+rf_status command_encoder_dir(const char *name, char dir[RF_PATH_MAX], rf_error *err);
+
+#endif

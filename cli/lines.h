@@ -1,0 +1,23 @@
+/*
+ * lines.h - a file or stdin as a stream of lines, in pieces
+ *
+ * Lines end at LF only; a last line without one counts. Nothing is kept, so a line may
+ * be longer than memory.
+ */
+#ifndef RF_CLI_LINES_H
+#define RF_CLI_LINES_H
+
+#include "base/error.h"
+
+typedef struct line_sink {
+    void *user;
+    rf_status (*piece)(void *user, const char *bytes, size_t len, rf_error *err);
+    rf_status (*end)(void *user, rf_error *err); /* of a line */
+    rf_status (*idle)(void *user,
+                      rf_error *err); /* no input waiting: show what there is */
+} line_sink;
+
+/* path NULL or "-": stdin. */
+rf_status lines_read(const char *path, const line_sink *sink, rf_error *err);
+
+#endif

@@ -1,0 +1,81 @@
+/* main.c - the table of commands */
+#include "commands.h"
+
+#include "screen.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const command *const commands[] = {&command_tokenize, &command_embed,
+                                          &command_encoder};
+#define N_COMMANDS (sizeof commands / sizeof commands[0])
+
+int command_failed(const rf_error *err)
+{
+    screen_complain("%s", err->msg[0] ? err->msg : rf_status_name(err->code));
+    return err->code == RF_ERR_ARG ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int command_finish(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    screen_complain("standard output: cannot write: %s", strerror(errno));
+    return EXIT_FAILED;
+}
+
+rf_status command_encoder_dir(const char *name, char dir[RF_PATH_MAX], rf_error *err)
+{
+    return rf_encoder_path(name ? name : "minilm", dir, RF_PATH_MAX, err);
+}
+
+static void show_help(void)
+{
+    printf("usage: ringfence COMMAND [ARGUMENTS]\n\n"
+           "Text classification that knows what it does not know.\n\ncommands:\n");
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    printf(
+        "\nringfence COMMAND --help says more; ringfence --version tells the version.\n");
+}
+
+static void show_man(void)
+{
+    printf(
+        ".TH RINGFENCE 1\n.SH NAME\nringfence \\- text classification that knows what it "
+        "does not know\n.SH SYNOPSIS\n.B ringfence\nCOMMAND [ARGUMENTS]\n.SH COMMANDS\n");
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        printf(".TP\n.BR ringfence\\-%s (1)\n%s\n", commands[i]->name,
+               commands[i]->summary);
+    printf(
+        ".SH ENVIRONMENT\n.TP\n.B RINGFENCE_CACHE\nWhere encoders are kept; else "
+        "$XDG_CACHE_HOME/ringfence or ~/.cache/ringfence.\n.TP\n.B RINGFENCE_KERNELS\n"
+        "\"portable\" forces the kernels in plain C.\n.SH EXIT STATUS\n0 done, 1 failed, "
+        "2 wrong usage.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        show_help();
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        show_help();
+        return command_finish();
+    }
+    if (strcmp(argv[1], "--help-man") == 0) {
+        show_man();
+        return command_finish();
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("ringfence %s (%s kernels)\n", rf_version(), rf_kernels_name());
+        return command_finish();
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i]->name) == 0)
+            return commands[i]->run(commands[i], argc - 1, argv + 1);
+    screen_complain("no command \"%s\" (see ringfence --help)", argv[1]);
+    return EXIT_USAGE;
+}

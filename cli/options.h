@@ -1,0 +1,47 @@
+/*
+ * options.h - one table per command; parsing, --help and the man page come from it
+ */
+#ifndef RF_CLI_OPTIONS_H
+#define RF_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum option_kind {
+    OPTION_FLAG,   /* bool *value */
+    OPTION_SIZE,   /* size_t *value, min..max */
+    OPTION_TEXT,   /* const char **value */
+    OPTION_CHOICE, /* int *value: index into choices */
+} option_kind;
+
+typedef struct option {
+    const char *name; /* without dashes */
+    option_kind kind;
+    void *value;
+    const char *arg;  /* shown in help: "N"; NULL for a flag */
+    const char *help; /* one sentence, default included */
+    size_t min, max;
+    const char *const *choices; /* ends with NULL */
+} option;
+
+typedef struct command {
+    const char *name;     /* "embed" */
+    const char *synopsis; /* "--encoder E [FILE|-]" */
+    const char *summary;  /* one line */
+    const char *details;  /* paragraphs separated by "\n\n", may be NULL */
+    int (*run)(const struct command *self, int argc, char **argv);
+} command;
+
+typedef enum parse_result {
+    PARSE_OK,
+    PARSE_DONE, /* help was shown: exit 0 */
+    PARSE_BAD,  /* complaint was shown: exit 2 */
+} parse_result;
+
+/* argv[0] is the command's name. Options and positional arguments may be mixed; "--"
+ * ends options; "-" is positional. Both "--name value" and "--name=value" work. */
+parse_result options_parse(const command *cmd, const option *options, size_t n_options,
+                           int argc, char **argv, const char **positional,
+                           size_t max_positional, size_t *n_positional);
+
+#endif

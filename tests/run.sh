@@ -1,0 +1,92 @@
+#!/bin/sh
+# run.sh - the whole suite. Every part speaks TAP; the last line is the sum, and the exit
+# code follows it. A test program that dies counts as a failure, whatever it printed.
+set -u
+cd "$(dirname "$0")/.."
+log=build/test-logs
+rm -rf "$log"
+mkdir -p "$log"
+passed=0
+failed=0
+skipped=0
+
+count() { # name, file with TAP, exit code
+    # A skipped test is "ok 3 # SKIP ..." to bats and "not ok 3 # SKIP ..." to cmocka.
+    skip=$(grep -cE '^(not )?ok .*# [sS][kK][iI][pP]' "$2")
+    ok=$(grep '^ok ' "$2" | grep -vci '# skip')
+    bad=$(grep '^not ok ' "$2" | grep -vci '# skip')
+    if [ "$3" -ne 0 ] && [ "$bad" -eq 0 ]; then
+        bad=1
+        echo "not ok - $1 ended with exit code $3"
+    fi
+    if [ "$ok" -eq 0 ] && [ "$bad" -eq 0 ] && [ "$skip" -eq 0 ]; then
+        bad=1
+        echo "not ok - $1 ran no test"
+    fi
+    passed=$((passed + ok))
+    failed=$((failed + bad))
+    skipped=$((skipped + skip))
+    if [ "$bad" -gt 0 ]; then
+        echo "FAILED $1: $bad (full output in $2)"
+        grep -v '^ok ' "$2" | tail -n 60
+    else
+        echo "ok     $1: $ok passed$([ "$skip" -eq 0 ] || echo ", $skip SKIPPED")"
+    fi
+    grep -E '^(not )?ok .*# [sS][kK][iI][pP]' "$2" | sed -E 's/^(not )?ok [0-9]*/       skipped:/'
+    grep '^SKIPPED' "$2" | sort -u | sed 's/^/       /'
+}
+
+run() { # name, command...
+    name=$1
+    shift
+    CMOCKA_MESSAGE_OUTPUT=TAP "$@" >"$log/$name.tap" 2>&1
+    count "$name" "$log/$name.tap" $?
+}
+
+build() { # preset, directory
+    if ! { [ -f "$2/build.ninja" ] || cmake --preset "$1"; } >"$log/build-$1.log" 2>&1 ||
+        ! ninja -C "$2" >>"$log/build-$1.log" 2>&1; then
+        tail -n 40 "$log/build-$1.log"
+        failed=$((failed + 1))
+        echo "FAILED build with preset $1 (full output in $log/build-$1.log)"
+        return 1
+    fi
+    passed=$((passed + 1))
+    echo "ok     build with preset $1, no warning"
+}
+
+# Real encoders: fetched once into the cache; what needs them is skipped, loudly, if they
+# cannot be had.
+for encoder in minilm minilm-fp32 gte-small; do
+    build/ringfence encoder get "$encoder" ||
+        echo "SKIPPED: encoder $encoder is not to be had; tests that need it are skipped"
+done
+
+for test in build/tests/test_*; do
+    run "$(basename "$test")" "$test"
+done
+for test in test_kernels test_encoder test_embedder; do
+    run "$test-portable" env RINGFENCE_KERNELS=portable build/tests/$test
+done
+run cli bats --tap tests/cli
+build clang build-clang
+if build asan build-asan; then
+    for test in build-asan/tests/test_*; do
+        # The big models say nothing more under ASan and take minutes.
+        case $test in */test_features | */test_bert_base) continue ;; esac
+        run "asan-$(basename "$test")" "$test"
+    done
+    run asan-portable env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
+fi
+if build tsan build-tsan; then
+    for test in test_base test_embedder; do
+        run "tsan-$test" build-tsan/tests/$test
+    done
+fi
+
+if [ "$skipped" -gt 0 ]; then
+    echo "$passed passed, $failed failed, $skipped skipped"
+else
+    echo "$passed passed, $failed failed"
+fi
+[ "$failed" -eq 0 ]
