@@ -65,6 +65,7 @@ typedef enum rf_status {
     RF_ERR_LIMIT = 6,   /* larger than a documented limit */
     RF_ERR_NUMERIC = 7, /* a NaN or an infinity where none may be */
     RF_ERR_MISSING = 8, /* not there: a file, a cached encoder, a program */
+    RF_ERR_STOPPED = 9, /* the caller's progress function asked to stop */
 } rf_status;
 
 /* Filled on failure only. pos is a byte offset or a line number, 0 if there is none;

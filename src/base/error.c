@@ -67,6 +67,7 @@ const char *rf_status_name(rf_status code)
     case RF_ERR_LIMIT: return "limit exceeded";
     case RF_ERR_NUMERIC: return "not a finite number";
     case RF_ERR_MISSING: return "missing";
+    case RF_ERR_STOPPED: return "stopped";
     }
     return "unknown status";
 }

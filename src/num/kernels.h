@@ -30,6 +30,8 @@ typedef enum rf_gemm_after {
 typedef struct rf_gemm_args {
     float *c; /* [m, n], rows ldc apart */
     size_t ldc;
+    size_t c_panel; /* distance of c's panels, 0: RF_PANEL (row-major). A result in panels
+                     * has ldc RF_PANEL and c_panel m * RF_PANEL. */
     const float *a; /* [m, k], rows lda apart */
     size_t lda;
     const float *b;

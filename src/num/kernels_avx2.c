@@ -16,6 +16,8 @@
 
 #if defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 
+#include "num/transpose_avx2.h"
+
 #include <cpuid.h>
 #include <immintrin.h>
 #include <math.h>
@@ -220,10 +222,11 @@ static void panel_rows(const rf_gemm_args *g, size_t i0, size_t m, size_t j0,
     size_t cols = g->n - j0 < RF_PANEL ? g->n - j0 : RF_PANEL;
     const float *b = g->b + j0 / RF_PANEL * g->b_panel;
     const float *bias = g->bias ? g->bias + j0 : no_bias;
+    size_t c_panel = g->c_panel ? g->c_panel : RF_PANEL;
 
     for (size_t t = 0, row = i0; t < n_tiles; t++) {
         size_t rows = m / n_tiles + (t < m % n_tiles);
-        float *c = g->c + row * g->ldc + j0;
+        float *c = g->c + row * g->ldc + j0 / RF_PANEL * c_panel;
         for (size_t i = 0; i < rows; i++) /* there by the time the sums are */
             __builtin_prefetch(c + i * g->ldc, 1);
         /* Each tile fetches its share of the next panel. In one go it would ask for twice
@@ -397,36 +400,12 @@ static bool all_finite(const float *x, size_t n)
            rf_kernels_portable()->all_finite(x + i, n - i);
 }
 
-/* dst[0..7][0..7], rows 16 apart, = transpose of src[0..7][0..7], rows ld apart. */
-static inline void transpose8(float *dst, const float *src, size_t ld)
-{
-    __m256 r[8], s[8];
-    for (size_t i = 0; i < 8; i++)
-        r[i] = _mm256_loadu_ps(src + i * ld);
-    for (size_t i = 0; i < 4; i++) {
-        s[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-        s[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
-    }
-    for (size_t i = 0; i < 2; i++) {
-        r[4 * i] = _mm256_shuffle_ps(s[4 * i], s[4 * i + 2], 0x44);
-        r[4 * i + 1] = _mm256_shuffle_ps(s[4 * i], s[4 * i + 2], 0xee);
-        r[4 * i + 2] = _mm256_shuffle_ps(s[4 * i + 1], s[4 * i + 3], 0x44);
-        r[4 * i + 3] = _mm256_shuffle_ps(s[4 * i + 1], s[4 * i + 3], 0xee);
-    }
-    for (size_t i = 0; i < 4; i++) {
-        _mm256_storeu_ps(dst + i * RF_PANEL,
-                         _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
-        _mm256_storeu_ps(dst + (i + 4) * RF_PANEL,
-                         _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
-    }
-}
-
 static void pack_panel(float *dst, const float *src, size_t ld, size_t rows, size_t k)
 {
     size_t whole = rows / 8 * 8, k8 = k / 8 * 8;
     for (size_t j = 0; j < whole; j += 8)
         for (size_t kk = 0; kk < k8; kk += 8)
-            transpose8(dst + kk * RF_PANEL + j, src + j * ld + kk, ld);
+            transpose8(dst + kk * RF_PANEL + j, RF_PANEL, src + j * ld + kk, ld);
     for (size_t kk = 0; kk < k8; kk++) /* rows beyond the last eight, and the padding */
         for (size_t j = whole; j < RF_PANEL; j++)
             dst[kk * RF_PANEL + j] = j < rows ? src[j * ld + kk] : 0.0f;

@@ -32,6 +32,7 @@ static void tile(float acc[4][RF_PANEL], const float *a, size_t lda, size_t rows
 static void gemm(const rf_gemm_args *g)
 {
     float acc[4][RF_PANEL];
+    size_t c_panel = g->c_panel ? g->c_panel : RF_PANEL;
     for (size_t i0 = 0; i0 < g->m; i0 += 4) {
         size_t rows = g->m - i0 < 4 ? g->m - i0 : 4;
         for (size_t j0 = 0; j0 < g->n; j0 += RF_PANEL) {
@@ -39,7 +40,7 @@ static void gemm(const rf_gemm_args *g)
             tile(acc, g->a + i0 * g->lda, g->lda, rows, g->b + j0 / RF_PANEL * g->b_panel,
                  g->b_row, g->k);
             for (size_t i = 0; i < rows; i++) {
-                float *c = g->c + (i0 + i) * g->ldc + j0;
+                float *c = g->c + (i0 + i) * g->ldc + j0 / RF_PANEL * c_panel;
                 for (size_t j = 0; j < cols; j++) {
                     float v = acc[i][j] + (g->bias ? g->bias[j0 + j] : 0.0f);
                     if (g->after == RF_GEMM_ADD)

@@ -1,0 +1,30 @@
+/*
+ * panels.h - matrices W [out, in] in the packed form of the product (kernels.h):
+ * [ceil(out / 16)][in][16], missing columns zero
+ */
+#ifndef RF_NUM_PANELS_H
+#define RF_NUM_PANELS_H
+
+#include "num/kernels.h"
+
+/* n rounded up to whole panels. */
+static inline size_t rf_panels_padded(size_t n)
+{
+    return (n + RF_PANEL - 1) / RF_PANEL * RF_PANEL;
+}
+
+/* Floats of the packed form. */
+static inline size_t rf_panels_floats(size_t out, size_t in)
+{
+    return rf_panels_padded(out) * in;
+}
+
+/* From rows [out, in] to panels and back. */
+void rf_panels_pack(float *panels, const float *rows, size_t out, size_t in);
+void rf_panels_unpack(float *rows, const float *panels, size_t out, size_t in);
+
+/* Rows [first, first + n) of the matrix alone. */
+void rf_panels_unpack_rows(float *rows, const float *panels, size_t first, size_t n,
+                           size_t in);
+
+#endif
