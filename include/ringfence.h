@@ -89,10 +89,13 @@ RF_API const char *rf_kernels_name(void);
 
 /* ---- Limits ---------------------------------------------------------------------- */
 
-#define RF_PATH_MAX 4096      /* bytes of a path, NUL included */
-#define RF_MAX_VOCAB 1000000  /* entries of a vocabulary */
-#define RF_MAX_POSITIONS 8192 /* tokens in one text that an encoder may take */
-#define RF_MAX_THREADS 256    /* threads of one embedder */
+#define RF_PATH_MAX 4096           /* bytes of a path, NUL included */
+#define RF_MAX_VOCAB 1000000       /* entries of a vocabulary */
+#define RF_MAX_POSITIONS 8192      /* tokens in one text that an encoder may take */
+#define RF_MAX_THREADS 256         /* threads of one embedder */
+#define RF_MAX_ROWS 1000000000     /* rows of a dataset */
+#define RF_MAX_TEXT_BYTES 16777216 /* bytes of a text in a dataset: 16 MiB */
+#define RF_MAX_LABEL_BYTES 1024    /* bytes of a label */
 
 /* ---- Vocabulary and tokens ------------------------------------------------------- */
 
@@ -269,6 +272,86 @@ RF_API rf_status rf_encoder_verify(const char *name, rf_error *err);
  * and the tokenizer files are looked for beside the .onnx file and one directory up.
  * dir must not exist; it appears complete or not at all. */
 RF_API rf_status rf_encoder_import(const char *onnx_file, const char *dir, rf_error *err);
+
+/* ---- Labelled data ---------------------------------------------------------------- */
+
+/* Texts with labels. A class is a label that occurs; classes are numbered from 0 in byte
+ * order of their names, whatever the order of the rows. docs/FORMAT.md, "Labelled data",
+ * says exactly how files are read. */
+typedef struct rf_dataset rf_dataset;
+
+typedef enum rf_data_format {
+    RF_DATA_AUTO = 0,  /* by the file's name (.tsv .csv .jsonl), else by its first line */
+    RF_DATA_TSV = 1,   /* quoted as CSV is, unless raw_tsv */
+    RF_DATA_CSV = 2,   /* RFC 4180 */
+    RF_DATA_JSONL = 3, /* one object per line */
+} rf_data_format;
+
+typedef enum rf_data_header {
+    RF_HEADER_AUTO = 0, /* there is one if a column is given by name, or if the first row
+                         * holds a usual name of both ("text" and "label", ...) */
+    RF_HEADER_YES = 1,
+    RF_HEADER_NO = 2,
+} rf_data_header;
+
+/* A column is a name (case does not count) or a number from 1; in JSON Lines it is always
+ * a key. NULL: known by its usual name (text, sentence, utterance, query, question,
+ * message; label, intent, class, category), else, of just two columns, the one that is
+ * left, text first. Of more than two, none is guessed: RF_ERR_FORMAT asks for it. */
+typedef struct rf_data_options {
+    rf_data_format format;
+    rf_data_header header; /* JSON Lines have none */
+    const char *text_column;
+    const char *label_column;
+    bool raw_tsv; /* quotes are plain characters; rows with another number of fields than
+                   * the first are dropped and counted (the published protocol) */
+} rf_data_options;
+
+RF_API rf_data_options rf_data_options_default(void);
+
+/* Reads a whole file; path NULL or "-" is standard input. gzip and zstd are recognised by
+ * their content. BOM, CRLF and empty lines are taken as what they are. An error names the
+ * file, the line (err->pos), what was found and what was wanted; a file without a row is
+ * one. */
+RF_API rf_dataset *rf_dataset_read(const char *path, const rf_data_options *options,
+                                   rf_error *err);
+
+/* An empty set, to be filled row by row; also one that was read can be added to. A text
+ * is any bytes up to RF_MAX_TEXT_BYTES. A label is 1 to RF_MAX_LABEL_BYTES of UTF-8
+ * without control characters; spaces around it are cut off. A failed call leaves the set
+ * as it was. */
+RF_API rf_dataset *rf_dataset_new(rf_error *err);
+RF_API rf_status rf_dataset_add(rf_dataset *data, const char *text, size_t text_len,
+                                const char *label, size_t label_len, rf_error *err);
+RF_API void rf_dataset_free(rf_dataset *data);
+
+RF_API size_t rf_dataset_rows(const rf_dataset *data);
+RF_API size_t rf_dataset_classes(const rf_dataset *data);
+/* The text of a row, its length in *len if len is not NULL; NUL-terminated too. NULL past
+ * the end. Lives as long as data. */
+RF_API const char *rf_dataset_text(const rf_dataset *data, size_t row, size_t *len);
+/* The class of a row, SIZE_MAX past the end. A new label may change it. */
+RF_API size_t rf_dataset_class(const rf_dataset *data, size_t row);
+/* The name of a class, NUL-terminated; its number of rows in *rows if not NULL. NULL past
+ * the end. The name lives as long as data. */
+RF_API const char *rf_dataset_label(const rf_dataset *data, size_t class_index,
+                                    size_t *rows);
+
+/* What a person should know before training on it. */
+typedef struct rf_data_summary {
+    size_t rows, classes;
+    size_t smallest, largest; /* rows of a class */
+    size_t dropped;           /* rows that raw_tsv left out */
+    size_t empty;             /* texts of nothing but white space (kept) */
+    size_t duplicates;        /* rows whose text and label occurred before */
+    size_t conflicts;         /* rows whose text occurred before under another label */
+    size_t conflict_row;      /* one of them, valid if conflicts > 0 */
+    size_t conflict_with;     /* the row it disagrees with */
+    size_t few;               /* classes with fewer than 5 rows */
+} rf_data_summary;
+
+RF_API rf_status rf_dataset_summarize(const rf_dataset *data, rf_data_summary *out,
+                                      rf_error *err);
 
 #ifdef __cplusplus
 }

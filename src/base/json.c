@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *rf_json_type(const json_t *value)
@@ -30,12 +31,23 @@ static bool ran_out(const json_error_t *e, const char *text)
             strncmp(e->text, "string or '}' expected", 22) == 0);
 }
 
-json_t *rf_json_object(const char *text, size_t len, const char *name, rf_error *err)
+/* line is that of the file where text stands, 0 if text is the file. */
+static json_t *parse(const char *text, size_t len, size_t flags, const char *name,
+                     size_t line, rf_error *err)
 {
     json_error_t e;
-    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
+    char where[32] = "";
+    if (line)
+        snprintf(where, sizeof where, "line %zu: ", line);
+    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES | flags, &e);
     if (!root && ran_out(&e, text)) {
-        rf_fail(err, RF_ERR_NOMEM, 0, "%s: cannot have the memory to parse it", name);
+        rf_fail(err, RF_ERR_NOMEM, line, "%s: %scannot have the memory to parse it", name,
+                where);
+        return NULL;
+    }
+    if (!root && line) {
+        rf_fail(err, RF_ERR_FORMAT, line, "%s: %snot valid JSON at column %d: %s", name,
+                where, e.column, e.text);
         return NULL;
     }
     if (!root) {
@@ -45,10 +57,44 @@ json_t *rf_json_object(const char *text, size_t len, const char *name, rf_error 
         return NULL;
     }
     if (!json_is_object(root)) {
-        rf_fail(err, RF_ERR_FORMAT, 0, "%s: holds %s, wanted an object", name,
+        rf_fail(err, RF_ERR_FORMAT, line, "%s: %sholds %s, wanted an object", name, where,
                 rf_json_type(root));
         json_decref(root);
         return NULL;
     }
     return root;
+}
+
+json_t *rf_json_object(const char *text, size_t len, const char *name, rf_error *err)
+{
+    return parse(text, len, 0, name, 0, err);
+}
+
+json_t *rf_json_line(const char *text, size_t len, const char *name, size_t line,
+                     rf_error *err)
+{
+    return parse(text, len, JSON_ALLOW_NUL, name, line, err);
+}
+
+typedef struct writing {
+    rf_buffer *out;
+    rf_error *err;
+    rf_status status;
+} writing;
+
+static int write_some(const char *text, size_t len, void *user)
+{
+    writing *w = user;
+    if (w->status == RF_OK) /* jansson does not look at what becomes of a key (2.14) */
+        w->status = rf_buffer_add(w->out, text, len, w->err);
+    return w->status == RF_OK ? 0 : -1;
+}
+
+rf_status rf_json_write(const json_t *value, rf_buffer *out, rf_error *err)
+{
+    writing w = {out, err, RF_OK};
+    int rc = json_dump_callback(value, write_some, &w, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (w.status == RF_OK && rc != 0)
+        w.status = rf_fail_nomem(err, out->len, out->what);
+    return w.status;
 }

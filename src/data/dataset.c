@@ -1,0 +1,97 @@
+#include "data/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+rf_dataset *rf_dataset_new(rf_error *err)
+{
+    rf_dataset *data = calloc(1, sizeof *data);
+    if (!data) {
+        rf_fail_nomem(err, sizeof *data, "a dataset");
+        return NULL;
+    }
+    rf_buffer_init(&data->rows, SIZE_MAX / 4, "rows");
+    data->labels = rf_labels_new(err);
+    if (!data->labels) {
+        rf_dataset_free(data);
+        return NULL;
+    }
+    return data;
+}
+
+void rf_dataset_free(rf_dataset *data)
+{
+    if (!data)
+        return;
+    rf_blocks_release(&data->texts);
+    rf_buffer_release(&data->rows);
+    rf_labels_free(data->labels);
+    free(data);
+}
+
+rf_status rf_dataset_add(rf_dataset *data, const char *text, size_t text_len,
+                         const char *label, size_t label_len, rf_error *err)
+{
+    uint32_t id;
+    if (text_len > RF_MAX_TEXT_BYTES)
+        return rf_fail(err, RF_ERR_LIMIT, 0, "the text has %zu bytes, wanted at most %d",
+                       text_len, RF_MAX_TEXT_BYTES);
+    if (rf_dataset_rows(data) >= RF_MAX_ROWS)
+        return rf_fail(err, RF_ERR_LIMIT, 0, "more than %d rows", RF_MAX_ROWS);
+    rf_status st = rf_label_check(&label, &label_len, err);
+    if (st == RF_OK)
+        st = rf_buffer_reserve(&data->rows, sizeof(rf_row), err);
+    if (st != RF_OK)
+        return st;
+    char *copy = rf_blocks_reserve(&data->texts, text_len + 1);
+    if (!copy)
+        return rf_fail_nomem(err, text_len + 1, "a text");
+    st = rf_labels_add(data->labels, label, label_len, &id, err);
+    if (st != RF_OK)
+        return st;
+    if (text_len)
+        memcpy(copy, text, text_len);
+    copy[text_len] = '\0';
+    rf_blocks_keep(&data->texts, text_len + 1);
+    rf_labels_count(data->labels, id);
+    rf_row row = {copy, (uint32_t)text_len, id};
+    return rf_buffer_add(&data->rows, &row, sizeof row, err); /* there is room */
+}
+
+size_t rf_dataset_rows(const rf_dataset *data)
+{
+    return data->rows.len / sizeof(rf_row);
+}
+
+size_t rf_dataset_classes(const rf_dataset *data)
+{
+    return rf_labels_size(data->labels);
+}
+
+const char *rf_dataset_text(const rf_dataset *data, size_t row, size_t *len)
+{
+    if (row >= rf_dataset_rows(data))
+        return NULL;
+    const rf_row *r = rf_dataset_row(data, row);
+    if (len)
+        *len = r->len;
+    return r->text;
+}
+
+size_t rf_dataset_class(const rf_dataset *data, size_t row)
+{
+    if (row >= rf_dataset_rows(data))
+        return SIZE_MAX;
+    return rf_labels_rank(data->labels, rf_dataset_row(data, row)->label);
+}
+
+const char *rf_dataset_label(const rf_dataset *data, size_t class_index, size_t *rows)
+{
+    size_t n;
+    if (class_index >= rf_dataset_classes(data))
+        return NULL;
+    const char *label = rf_labels_at(data->labels, class_index, &n);
+    if (rows)
+        *rows = n;
+    return label;
+}

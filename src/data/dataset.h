@@ -1,0 +1,37 @@
+/*
+ * dataset.h - rows of text and label, inside
+ *
+ * Memory per row: the text with its NUL and 16 bytes (up to 24 while the table of rows
+ * has room to grow). Texts never move.
+ */
+#ifndef RF_DATA_DATASET_H
+#define RF_DATA_DATASET_H
+
+#include "base/buffer.h"
+#include "data/blocks.h"
+#include "data/labels.h"
+#include "data/source.h"
+
+typedef struct rf_row {
+    const char *text; /* NUL-terminated */
+    uint32_t len;
+    uint32_t label; /* id in labels */
+} rf_row;
+
+struct rf_dataset {
+    rf_blocks texts;
+    rf_buffer rows; /* [rows] of rf_row */
+    rf_labels *labels;
+    size_t dropped; /* rows that raw_tsv left out */
+};
+
+static inline const rf_row *rf_dataset_row(const rf_dataset *data, size_t row)
+{
+    return (const rf_row *)(const void *)data->rows.data + row;
+}
+
+/* rf_dataset_read from an open source; file_name tells the format, or is NULL. */
+rf_dataset *rf_dataset_read_from(rf_source *source, const char *file_name,
+                                 const rf_data_options *options, rf_error *err);
+
+#endif

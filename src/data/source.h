@@ -1,0 +1,61 @@
+/*
+ * source.h - the bytes of a file or of standard input, unpacked, through a window
+ *
+ *   while (!wanted thing complete in s->window from s->start)
+ *       if (s->at_end) ... else rf_source_more(&s, err);
+ *   rf_source_take(&s, length of the thing);
+ *
+ * gzip and zstd are recognised by their content and unpacked on the way. The window holds
+ * what was not taken yet; memory does not depend on the length of the file.
+ */
+#ifndef RF_DATA_SOURCE_H
+#define RF_DATA_SOURCE_H
+
+#include "base/buffer.h"
+
+struct archive;
+
+typedef struct rf_source {
+    const char *name; /* for messages; borrowed */
+    rf_buffer window; /* bytes from start to len are there to be used */
+    size_t start;
+    bool at_end; /* nothing will come after the window */
+
+    struct archive *archive;
+    int fd;
+    bool opened;       /* fd is ours to close */
+    char *chunk;       /* what is read from fd at once */
+    int read_error;    /* errno of a failed read */
+    const char *bytes; /* memory: what is left of it */
+    size_t left, step;
+} rf_source;
+
+/* path NULL or "-" is standard input. */
+rf_status rf_source_open(rf_source *s, const char *path, rf_error *err);
+
+/* From memory, `step` bytes at a time, as a slow pipe would bring them. Borrows bytes. */
+rf_status rf_source_open_bytes(rf_source *s, const char *bytes, size_t len, size_t step,
+                               const char *name, rf_error *err);
+
+void rf_source_close(rf_source *s); /* accepts a zeroed struct, twice is harmless */
+
+/* Add to the window, or set at_end. The bytes in the window may move. */
+rf_status rf_source_more(rf_source *s, rf_error *err);
+
+/* Make sure of n bytes in the window; fewer only at the end. */
+rf_status rf_source_want(rf_source *s, size_t n, rf_error *err);
+
+/* What is in the window; NULL if nothing ever was. */
+static inline char *rf_source_data(const rf_source *s, size_t *len)
+{
+    *len = s->window.len - s->start;
+    return s->window.data ? s->window.data + s->start : NULL;
+}
+
+/* The first n bytes of the window are done with. */
+static inline void rf_source_take(rf_source *s, size_t n)
+{
+    s->start += n;
+}
+
+#endif
