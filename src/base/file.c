@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "base/file.h"
 
+#include "base/rng.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Open for reading and make sure that it is a regular file: a FIFO would block, a
@@ -108,20 +111,26 @@ rf_status rf_file_read(const char *path, rf_buffer *out, rf_error *err)
     return status;
 }
 
-rf_status rf_fd_write(int fd, const void *bytes, size_t len, const char *path,
-                      rf_error *err)
+/* False and errno on failure. */
+static bool write_all(int fd, const void *bytes, size_t len)
 {
-    const char *p = bytes;
-    while (len > 0) {
+    for (const char *p = bytes; len > 0;) {
         ssize_t n = write(fd, p, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return rf_fail_errno(err, "%s: cannot write", path);
+            return false;
         p += n;
         len -= (size_t)n;
     }
-    return RF_OK;
+    return true;
+}
+
+rf_status rf_fd_write(int fd, const void *bytes, size_t len, const char *path,
+                      rf_error *err)
+{
+    return write_all(fd, bytes, len) ? RF_OK
+                                     : rf_fail_errno(err, "%s: cannot write", path);
 }
 
 rf_status rf_file_write(const char *path, const void *bytes, size_t len, rf_error *err)
@@ -225,6 +234,19 @@ static rf_status sync_dir(const char *path, rf_error *err)
     return st;
 }
 
+/* Flush the directory in which `path` stands. */
+static rf_status sync_parent(const char *path, rf_error *err)
+{
+    char parent[RF_PATH_MAX];
+    snprintf(parent, sizeof parent, "%s", path);
+    char *slash = strrchr(parent, '/');
+    if (slash && slash != parent)
+        *slash = '\0';
+    else
+        snprintf(parent, sizeof parent, "%s", slash ? "/" : ".");
+    return sync_dir(parent, err);
+}
+
 rf_status rf_dir_publish(const char *from, const char *to, rf_error *err)
 {
     rf_status st = sync_dir(from, err);
@@ -239,12 +261,95 @@ rf_status rf_dir_publish(const char *from, const char *to, rf_error *err)
         if (rename(from, to) != 0)
             return rf_fail_errno(err, "%s: cannot put in place", to);
     }
-    char parent[RF_PATH_MAX];
-    snprintf(parent, sizeof parent, "%s", to);
-    char *slash = strrchr(parent, '/');
-    if (slash && slash != parent)
-        *slash = '\0';
+    return sync_parent(to, err);
+}
+
+/* ---- A file in the making ---------------------------------------------------------- */
+
+/* Words for errno, and that nothing was lost by it. */
+static rf_status fail_new(const rf_new_file *f, const char *what, rf_error *err)
+{
+    rf_status st = rf_fail_errno(err, "%s: %s", f->path, what);
+    size_t n = err ? strlen(err->msg) : 0;
+    if (err)
+        snprintf(err->msg + n, sizeof err->msg - n, "; %s",
+                 f->replaces ? "the file that was there is unchanged"
+                             : "nothing was left behind");
+    return st;
+}
+
+rf_status rf_new_file_open(rf_new_file *f, const char *path, rf_error *err)
+{
+    struct stat st;
+    struct timespec now;
+    *f = (rf_new_file){0};
+    int n = snprintf(f->path, sizeof f->path, "%s", path);
+    if (n < 0 || (size_t)n + 8 > sizeof f->path)
+        return rf_fail(err, RF_ERR_LIMIT, 0, "%.64s...: path longer than %d bytes", path,
+                       RF_PATH_MAX - 8);
+    f->replaces = stat(path, &st) == 0;
+    if (f->replaces && !S_ISREG(st.st_mode))
+        return rf_fail(err, RF_ERR_IO, 0, "%s: %s, wanted the name of a file", path,
+                       S_ISDIR(st.st_mode) ? "is a directory" : "is not a regular file");
+    /* Not mkstemp: it gives the file to its owner alone, and what others may do with a
+     * new file (umask) can be asked only by changing it for all threads. */
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t key =
+        rf_rng_key((uint64_t)getpid(), (uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, 0);
+    for (uint64_t i = 1; i <= 100 && !f->open; i++) {
+        snprintf(f->temporary, sizeof f->temporary, "%.*s.%06x", n, f->path,
+                 (unsigned)(rf_rng_mix(key + i * RF_RNG_STEP) & 0xffffff));
+        f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        f->open = f->fd >= 0;
+        if (!f->open && errno != EEXIST)
+            break;
+    }
+    return f->open ? RF_OK : fail_new(f, "cannot create a file beside it", err);
+}
+
+rf_status rf_new_file_add(rf_new_file *f, const void *bytes, size_t len, rf_error *err)
+{
+    return write_all(f->fd, bytes, len) ? RF_OK : fail_new(f, "cannot write", err);
+}
+
+rf_status rf_new_file_patch(rf_new_file *f, size_t at, const void *bytes, size_t len,
+                            rf_error *err)
+{
+    for (const char *p = bytes; len > 0;) {
+        ssize_t n = pwrite(f->fd, p, len, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return fail_new(f, "cannot write", err);
+        p += n;
+        at += (size_t)n;
+        len -= (size_t)n;
+    }
+    return RF_OK;
+}
+
+rf_status rf_new_file_commit(rf_new_file *f, rf_error *err)
+{
+    rf_status st = RF_OK;
+    if (fsync(f->fd) != 0)
+        st = fail_new(f, "cannot flush to disk", err);
+    f->open = false;
+    if (close(f->fd) != 0 && st == RF_OK)
+        st = fail_new(f, "cannot close", err);
+    if (st == RF_OK && rename(f->temporary, f->path) != 0)
+        st = fail_new(f, "cannot put in place", err);
+    if (st != RF_OK)
+        (void)unlink(f->temporary);
     else
-        snprintf(parent, sizeof parent, "%s", slash ? "/" : ".");
-    return sync_dir(parent, err);
+        st = sync_parent(f->path, err);
+    return st;
+}
+
+void rf_new_file_abandon(rf_new_file *f)
+{
+    if (!f->open)
+        return;
+    f->open = false;
+    (void)close(f->fd);
+    (void)unlink(f->temporary);
 }

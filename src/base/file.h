@@ -31,6 +31,32 @@ rf_status rf_fd_write(int fd, const void *bytes, size_t len, const char *path,
  * used inside a directory that is renamed into place (rf_dir_publish). */
 rf_status rf_file_write(const char *path, const void *bytes, size_t len, rf_error *err);
 
+/* A file in the making: written under another name beside its place, and put there when
+ * it is complete. Until then whatever is at `path` stays as it is. */
+typedef struct rf_new_file {
+    bool open;
+    int fd;
+    bool replaces; /* there is a file at path already */
+    char path[RF_PATH_MAX];
+    char temporary[RF_PATH_MAX];
+} rf_new_file;
+
+/* path may be taken by a regular file, or by a link to one (the link is what is
+ * replaced); anything else is refused. Permissions are those of any new file. */
+rf_status rf_new_file_open(rf_new_file *f, const char *path, rf_error *err);
+
+/* Add bytes at the end; or over bytes that were written before. */
+rf_status rf_new_file_add(rf_new_file *f, const void *bytes, size_t len, rf_error *err);
+rf_status rf_new_file_patch(rf_new_file *f, size_t at, const void *bytes, size_t len,
+                            rf_error *err);
+
+/* Flush to the disk and rename into place. Whatever fails, the temporary file is gone
+ * and the message says that the old file is unchanged. */
+rf_status rf_new_file_commit(rf_new_file *f, rf_error *err);
+
+/* Give up: remove the temporary file. Harmless after commit and on a zeroed struct. */
+void rf_new_file_abandon(rf_new_file *f);
+
 /* dir + "/" + name, RF_ERR_LIMIT if it does not fit into RF_PATH_MAX. */
 rf_status rf_path_join(char out[RF_PATH_MAX], const char *dir, const char *name,
                        rf_error *err);

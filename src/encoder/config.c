@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_CONFIG ((size_t)4 << 20)
-
 static rf_status take_count(size_t *out, const json_t *root, const char *key, size_t max,
                             const char *name, rf_error *err)
 {
@@ -89,7 +87,7 @@ rf_status rf_config_load(rf_config *c, const char *dir, rf_error *err)
 {
     char path[RF_PATH_MAX];
     rf_buffer file;
-    rf_buffer_init(&file, MAX_CONFIG, "config.json");
+    rf_buffer_init(&file, RF_MAX_CONFIG, "config.json");
     rf_status st = rf_path_join(path, dir, "config.json", err);
     if (st == RF_OK)
         st = rf_file_read(path, &file, err);

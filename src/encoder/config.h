@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 
+#define RF_MAX_CONFIG ((size_t)4 << 20) /* bytes of config.json */
+
 typedef struct rf_config {
     size_t layers, width, heads, inner;
     size_t vocab_size, positions, types;

@@ -13,6 +13,7 @@
  * tokens: each thread works alone, nothing to wait for), or done by all threads together
  * (few tokens: what matters is when the one text is ready).
  */
+#include "encoder/embedder.h"
 #include "encoder/forward.h"
 
 #include "base/memory.h"
@@ -173,12 +174,17 @@ static rf_status run_block(rf_embedder *m, rf_error *err)
     return st;
 }
 
-/* After a failure nothing of the past remains, not even the text half fed. */
-static rf_status drop_all(rf_embedder *m, rf_status st)
+void rf_embedder_drop(rf_embedder *m)
 {
     rf_tokenizer_reset(m->tokenizer);
     m->row_len = m->n_rows = m->window_rows = 0;
     memset(m->window_sum, 0, m->encoder->config.width * sizeof *m->window_sum);
+}
+
+/* After a failure nothing of the past remains, not even the text half fed. */
+static rf_status drop_all(rf_embedder *m, rf_status st)
+{
+    rf_embedder_drop(m);
     return st;
 }
 
@@ -261,13 +267,23 @@ size_t rf_embedder_n_long(const rf_embedder *m)
     return m->n_long;
 }
 
+rf_team *rf_embedder_team(rf_embedder *m)
+{
+    return m->team;
+}
+
+bool rf_embedder_in_text(const rf_embedder *m)
+{
+    return rf_tokenizer_in_text(m->tokenizer);
+}
+
 /* ---- Whole texts ------------------------------------------------------------------- */
 
 /* Whole texts may come only when no text is half fed. What was streamed before goes its
  * way first. */
 static rf_status between_texts(rf_embedder *m, rf_error *err)
 {
-    if (rf_tokenizer_in_text(m->tokenizer))
+    if (rf_embedder_in_text(m))
         return rf_fail(err, RF_ERR_ARG, 0,
                        "a text is being fed; end it before giving whole texts");
     return rf_embedder_flush(m, err);

@@ -1,88 +1,55 @@
 #include "encoder/encoder.h"
 
 #include "base/memory.h"
-#include "num/kernels.h"
+#include "num/panels.h"
+#include "text/vocab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Reading tensors --------------------------------------------------------------- */
-
-/* n elements from element `first` of a tensor, as floats. F32 data need not be aligned.
- */
-static void read_floats(float *out, const rf_tensor *t, size_t first, size_t n)
-{
-    const rf_kernel_table *k = rf_kernels();
-    const unsigned char *from = t->data + first * rf_dtype_size(t->dtype);
-    if (t->dtype == RF_F32) {
-        memcpy(out, from, n * sizeof(float));
-        return;
-    }
-    void (*widen)(float *, const uint16_t *, size_t) =
-        t->dtype == RF_F16 ? k->widen_f16 : k->widen_bf16;
-    uint16_t halves[512]; /* through a copy: data in a file need not be aligned */
-    for (size_t i = 0; i < n; i += 512) {
-        size_t some = n - i < 512 ? n - i : 512;
-        memcpy(halves, from + 2 * i, 2 * some);
-        widen(out + i, halves, some);
-    }
-}
-
 void rf_encoder_word(const rf_encoder *e, int32_t id, float *out)
 {
-    read_floats(out, e->words, (size_t)id * e->config.width, e->config.width);
+    rf_weights_read(&e->weights, out, e->words, (size_t)id * e->config.width,
+                    e->config.width);
 }
+
+rf_layer_group rf_encoder_layer_group(const rf_encoder *e, size_t layer, size_t group)
+{
+    const rf_layer *y = &e->layers[layer];
+    size_t width = e->config.width, inner = e->config.inner;
+    const rf_layer_group groups[RF_LAYER_GROUPS] = {
+        {{"attention.self.query", "attention.self.key", "attention.self.value"},
+         3,
+         width,
+         width,
+         y->qkv_w,
+         y->qkv_b},
+        {{"attention.output.dense"}, 1, width, width, y->attn_w, y->attn_b},
+        {{"attention.output.LayerNorm"}, 1, width, 0, y->attn_gain, y->attn_shift},
+        {{"intermediate.dense"}, 1, inner, width, y->up_w, y->up_b},
+        {{"output.dense"}, 1, width, inner, y->down_w, y->down_b},
+        {{"output.LayerNorm"}, 1, width, 0, y->out_gain, y->out_shift},
+    };
+    return groups[group];
+}
+
+/* ---- Loading ----------------------------------------------------------------------- */
 
 typedef struct loader {
     rf_encoder *e;
-    const char *prefix; /* "bert." or "" */
-    float *rows;        /* [RF_PANEL, widest input], scratch */
+    const rf_weights *weights; /* of the part that is being loaded */
+    float *rows;               /* [RF_PANEL, widest input], scratch */
     rf_error *err;
 } loader;
 
-static rf_status not_finite(const loader *l, const rf_tensor *t, size_t at)
-{
-    return rf_fail(l->err, RF_ERR_NUMERIC, t->offset + at * rf_dtype_size(t->dtype),
-                   "%s: tensor \"%.100s\": a NaN or an infinity near element %zu, wanted "
-                   "finite weights",
-                   l->e->file.name, t->name, at);
-}
-
-/* The tensor of a name below the prefix, with its shape and type checked. `old` is the
- * name's ending in older checkpoints (gamma, beta), or NULL. */
 static const rf_tensor *find(const loader *l, const char *name, const char *ending,
                              const char *old, size_t rank, size_t n0, size_t n1)
 {
-    char full[256], found_shape[160], want_shape[160];
-    const rf_safetensors *s = &l->e->file;
-    const size_t shape[2] = {n0, n1};
-    snprintf(full, sizeof full, "%s%s.%s", l->prefix, name, ending);
-    const rf_tensor *t = rf_safetensors_find(s, full);
-    if (!t && old) {
-        char alt[256];
-        snprintf(alt, sizeof alt, "%s%s.%s", l->prefix, name, old);
-        t = rf_safetensors_find(s, alt);
-    }
-    if (!t) {
-        rf_fail(l->err, RF_ERR_FORMAT, 0, "%s: tensor \"%s\" is missing, wanted %s",
-                s->name, full, rf_shape_text(want_shape, shape, rank));
-        return NULL;
-    }
-    if (t->rank != rank || t->shape[0] != n0 || (rank == 2 && t->shape[1] != n1)) {
-        rf_fail(l->err, RF_ERR_FORMAT, t->offset,
-                "%s: tensor \"%.100s\" is %s, wanted %s by config.json", s->name, t->name,
-                rf_shape_text(found_shape, t->shape, t->rank),
-                rf_shape_text(want_shape, shape, rank));
-        return NULL;
-    }
-    if (t->dtype != RF_F32 && t->dtype != RF_F16 && t->dtype != RF_BF16) {
-        rf_fail(l->err, RF_ERR_VERSION, t->offset,
-                "%s: tensor \"%.100s\" is %s, wanted F32, F16 or BF16", s->name, t->name,
-                rf_dtype_name(t->dtype));
-        return NULL;
-    }
-    l->e->parameters += t->count;
+    const rf_tensor *t =
+        rf_weights_find(l->weights, name, ending, old, rank, n0, n1, l->err);
+    if (t)
+        l->e->parameters += t->count;
     return t;
 }
 
@@ -90,10 +57,7 @@ static rf_status load_vector(loader *l, float *out, const char *name, const char
                              const char *old, size_t n)
 {
     const rf_tensor *t = find(l, name, ending, old, 1, n, 0);
-    if (!t)
-        return RF_ERR_FORMAT;
-    read_floats(out, t, 0, n);
-    return rf_kernels()->all_finite(out, n) ? RF_OK : not_finite(l, t, 0);
+    return t ? rf_weights_take(l->weights, out, t, 0, n, l->err) : RF_ERR_FORMAT;
 }
 
 static rf_status load_norm(loader *l, float *gain, float *shift, const char *name)
@@ -103,31 +67,32 @@ static rf_status load_norm(loader *l, float *gain, float *shift, const char *nam
     return st == RF_OK ? load_vector(l, shift, name, "bias", "beta", n) : st;
 }
 
-/* n_parts matrices of [out, in] one under the other, packed. */
-static rf_status load_dense(loader *l, float *packed, float *bias, char names[][128],
-                            size_t n_parts, size_t in, size_t out)
+/* The matrices of a group one under the other, packed; and their biases. */
+static rf_status load_dense(loader *l, const rf_layer_group *g, char names[][128])
 {
     const rf_tensor *w[3];
-    for (size_t i = 0; i < n_parts; i++) {
+    size_t in = g->in, out = g->out, all = g->n_names * out;
+    for (size_t i = 0; i < g->n_names; i++) {
         w[i] = find(l, names[i], "weight", NULL, 2, out, in);
         if (!w[i])
             return RF_ERR_FORMAT;
-        rf_status st = load_vector(l, bias + i * out, names[i], "bias", NULL, out);
+        rf_status st = load_vector(l, g->bias + i * out, names[i], "bias", NULL, out);
         if (st != RF_OK)
             return st;
     }
-    for (size_t r0 = 0; r0 < n_parts * out; r0 += RF_PANEL) {
-        size_t rows = n_parts * out - r0 < RF_PANEL ? n_parts * out - r0 : RF_PANEL;
+    for (size_t r0 = 0; r0 < all; r0 += RF_PANEL) {
+        size_t rows = all - r0 < RF_PANEL ? all - r0 : RF_PANEL;
         for (size_t i = 0; i < rows;) { /* as many rows at once as one part still has */
             const rf_tensor *t = w[(r0 + i) / out];
             size_t row = (r0 + i) % out;
             size_t run = out - row < rows - i ? out - row : rows - i;
-            read_floats(l->rows + i * in, t, row * in, run * in);
-            if (!rf_kernels()->all_finite(l->rows + i * in, run * in))
-                return not_finite(l, t, row * in);
+            rf_status st = rf_weights_take(l->weights, l->rows + i * in, t, row * in,
+                                           run * in, l->err);
+            if (st != RF_OK)
+                return st;
             i += run;
         }
-        rf_kernels()->pack_panel(packed + r0 * in, l->rows, in, rows, in);
+        rf_kernels()->pack_panel(g->weight + r0 * in, l->rows, in, rows, in);
     }
     return RF_OK;
 }
@@ -140,14 +105,13 @@ static rf_status check_words(loader *l)
         find(l, "embeddings.word_embeddings", "weight", NULL, 2, c->vocab_size, c->width);
     if (!l->e->words)
         return RF_ERR_FORMAT;
-    for (size_t r = 0; r < c->vocab_size; r += RF_PANEL) {
-        size_t n =
-            (c->vocab_size - r < RF_PANEL ? c->vocab_size - r : RF_PANEL) * c->width;
-        read_floats(l->rows, l->e->words, r * c->width, n);
-        if (!rf_kernels()->all_finite(l->rows, n))
-            return not_finite(l, l->e->words, r * c->width);
+    rf_status st = RF_OK;
+    for (size_t r = 0; r < c->vocab_size && st == RF_OK; r += RF_PANEL) {
+        size_t n = c->vocab_size - r < RF_PANEL ? c->vocab_size - r : RF_PANEL;
+        st = rf_weights_take(l->weights, l->rows, l->e->words, r * c->width, n * c->width,
+                             l->err);
     }
-    return RF_OK;
+    return st;
 }
 
 static rf_status load_embeddings(loader *l)
@@ -164,43 +128,32 @@ static rf_status load_embeddings(loader *l)
                                 : NULL;
     if (!type)
         return RF_ERR_FORMAT;
-    read_floats(e->positions, pos, 0, c->positions * c->width);
-    read_floats(l->rows, type, 0, c->width); /* every token is of type 0 */
+    /* every token is of type 0 */
+    if ((st = rf_weights_take(l->weights, l->rows, type, 0, c->width, l->err)) != RF_OK ||
+        (st = rf_weights_take(l->weights, e->positions, pos, 0, c->positions * c->width,
+                              l->err)) != RF_OK)
+        return st;
     for (size_t p = 0; p < c->positions; p++)
         for (size_t i = 0; i < c->width; i++)
             e->positions[p * c->width + i] += l->rows[i];
-    if (!rf_kernels()->all_finite(l->rows, c->width))
-        return not_finite(l, type, 0);
     if (!rf_kernels()->all_finite(e->positions, c->positions * c->width))
-        return not_finite(l, pos, 0);
+        return rf_weights_not_finite(l->weights, pos, 0, l->err);
     return load_norm(l, e->embed_gain, e->embed_shift, "embeddings.LayerNorm");
 }
 
 static rf_status load_layer(loader *l, size_t index)
 {
-    const rf_config *c = &l->e->config;
-    rf_layer *y = &l->e->layers[index];
-    char at[64], n[3][128];
-    rf_status st;
-    snprintf(at, sizeof at, "encoder.layer.%zu", index);
-    snprintf(n[0], sizeof n[0], "%s.attention.self.query", at);
-    snprintf(n[1], sizeof n[1], "%s.attention.self.key", at);
-    snprintf(n[2], sizeof n[2], "%s.attention.self.value", at);
-    if ((st = load_dense(l, y->qkv_w, y->qkv_b, n, 3, c->width, c->width)) != RF_OK)
-        return st;
-    snprintf(n[0], sizeof n[0], "%s.attention.output.dense", at);
-    snprintf(n[1], sizeof n[1], "%s.attention.output.LayerNorm", at);
-    if ((st = load_dense(l, y->attn_w, y->attn_b, n, 1, c->width, c->width)) != RF_OK ||
-        (st = load_norm(l, y->attn_gain, y->attn_shift, n[1])) != RF_OK)
-        return st;
-    snprintf(n[0], sizeof n[0], "%s.intermediate.dense", at);
-    if ((st = load_dense(l, y->up_w, y->up_b, n, 1, c->width, c->inner)) != RF_OK)
-        return st;
-    snprintf(n[0], sizeof n[0], "%s.output.dense", at);
-    snprintf(n[1], sizeof n[1], "%s.output.LayerNorm", at);
-    if ((st = load_dense(l, y->down_w, y->down_b, n, 1, c->inner, c->width)) != RF_OK)
-        return st;
-    return load_norm(l, y->out_gain, y->out_shift, n[1]);
+    rf_status st = RF_OK;
+    for (size_t i = 0; i < RF_LAYER_GROUPS && st == RF_OK; i++) {
+        rf_layer_group g = rf_encoder_layer_group(l->e, index, i);
+        char names[3][128];
+        for (size_t j = 0; j < g.n_names; j++)
+            snprintf(names[j], sizeof names[j], "encoder.layer.%zu.%s", index,
+                     g.names[j]);
+        st = g.in > 0 ? load_dense(l, &g, names)
+                      : load_norm(l, g.weight, g.bias, names[0]);
+    }
+    return st;
 }
 
 /* ---- Laying out -------------------------------------------------------------------- */
@@ -225,11 +178,6 @@ static float *piece(layout *l, size_t a, size_t b)
     return p;
 }
 
-static size_t padded(size_t columns)
-{
-    return (columns + RF_PANEL - 1) / RF_PANEL * RF_PANEL;
-}
-
 static void lay_out(rf_encoder *e, layout *l)
 {
     const rf_config *c = &e->config;
@@ -238,15 +186,15 @@ static void lay_out(rf_encoder *e, layout *l)
     e->embed_shift = piece(l, c->width, 1);
     for (size_t i = 0; i < c->layers; i++) {
         rf_layer *y = &e->layers[i];
-        y->qkv_w = piece(l, padded(3 * c->width), c->width);
+        y->qkv_w = piece(l, rf_panels_padded(3 * c->width), c->width);
         y->qkv_b = piece(l, 3 * c->width, 1);
-        y->attn_w = piece(l, padded(c->width), c->width);
+        y->attn_w = piece(l, rf_panels_padded(c->width), c->width);
         y->attn_b = piece(l, c->width, 1);
         y->attn_gain = piece(l, c->width, 1);
         y->attn_shift = piece(l, c->width, 1);
-        y->up_w = piece(l, padded(c->inner), c->width);
+        y->up_w = piece(l, rf_panels_padded(c->inner), c->width);
         y->up_b = piece(l, c->inner, 1);
-        y->down_w = piece(l, padded(c->width), c->inner);
+        y->down_w = piece(l, rf_panels_padded(c->width), c->inner);
         y->down_b = piece(l, c->width, 1);
         y->out_gain = piece(l, c->width, 1);
         y->out_shift = piece(l, c->width, 1);
@@ -273,67 +221,124 @@ static rf_status make_room(rf_encoder *e, rf_error *err)
 
 /* Before memory is taken for what config.json claims, make sure that the file can hold
  * it: a hundred layers need a hundred layers' bytes. */
-static rf_status check_plausible(const rf_encoder *e, const char *dir, rf_error *err)
+static rf_status check_plausible(const rf_encoder *e, rf_error *err)
 {
     const rf_config *c = &e->config;
+    size_t len = e->weights.file->len;
     double weights = (double)c->layers * (double)c->width *
                      (4.0 * (double)c->width + 2.0 * (double)c->inner);
-    if (2.0 * weights > (double)e->file.map.len)
+    if (2.0 * weights > (double)len)
         return rf_fail(err, RF_ERR_FORMAT, 0,
-                       "%s: config.json describes %.0f dense weights, model.safetensors "
-                       "has %zu bytes",
-                       dir, weights, e->file.map.len);
+                       "%s: config.json describes %.0f dense weights, %s has %zu bytes",
+                       e->files.where, weights,
+                       e->files.shared ? "the model" : "model.safetensors", len);
     return RF_OK;
 }
 
-static rf_status load(rf_encoder *e, const char *dir, rf_error *err)
+static rf_status load_vocab(rf_encoder *e, rf_error *err)
 {
-    char path[RF_PATH_MAX];
+    const rf_encoder_part *p = &e->files.parts[1], *flags = &e->files.parts[2];
+    char path[RF_PATH_MAX], flags_path[RF_PATH_MAX] = "";
+    rf_error local = {0};
     rf_status st;
-    if ((st = rf_config_load(&e->config, dir, err)) != RF_OK ||
-        (st = rf_path_join(path, dir, "model.safetensors", err)) != RF_OK ||
-        (st = rf_safetensors_open(&e->file, path, err)) != RF_OK ||
-        (st = check_plausible(e, dir, err)) != RF_OK)
+    if (!err)
+        err = &local;
+    if ((st = rf_path_join(path, e->files.where, p->name, err)) != RF_OK ||
+        (flags->name &&
+         (st = rf_path_join(flags_path, e->files.where, flags->name, err)) != RF_OK))
         return st;
-    e->vocab = rf_vocab_load(dir, err);
+    e->vocab = strcmp(p->name, "tokenizer.json") == 0
+                   ? rf_vocab_from_json(p->bytes, p->len, path, err)
+                   : rf_vocab_from_text(p->bytes, p->len, path, flags->bytes, flags->len,
+                                        flags_path, err);
     if (!e->vocab)
-        return RF_ERR_FORMAT;
+        return err->code;
     if (rf_vocab_size(e->vocab) > e->config.vocab_size)
         return rf_fail(
             err, RF_ERR_FORMAT, 0,
-            "%s: the tokenizer has %zu pieces, config.json a vocab_size of %zu", dir,
-            rf_vocab_size(e->vocab), e->config.vocab_size);
+            "%s: the tokenizer has %zu pieces, config.json a vocab_size of %zu",
+            e->files.where, rf_vocab_size(e->vocab), e->config.vocab_size);
+    return RF_OK;
+}
+
+/* e has its files. `tuned` layers at the top come from the weights `upper`. */
+static rf_status load(rf_encoder *e, const rf_weights *upper, size_t tuned, rf_error *err)
+{
+    const rf_config *c = &e->config;
+    const rf_encoder_part *config = &e->files.parts[0];
+    char path[RF_PATH_MAX];
+    rf_status st;
+    if ((st = rf_path_join(path, e->files.where, config->name, err)) != RF_OK ||
+        (st = rf_config_parse(&e->config, config->bytes, config->len, path, err)) !=
+            RF_OK ||
+        (st = check_plausible(e, err)) != RF_OK || (st = load_vocab(e, err)) != RF_OK)
+        return st;
+    if (tuned > c->layers)
+        return rf_fail(err, RF_ERR_FORMAT, 0, "%s: %zu tuned layers of %zu",
+                       upper->file->name, tuned, c->layers);
     if ((st = make_room(e, err)) != RF_OK)
         return st;
-
-    size_t widest = e->config.inner > e->config.width ? e->config.inner : e->config.width;
-    bool prefixed =
-        rf_safetensors_find(&e->file, "bert.embeddings.word_embeddings.weight");
-    loader l = {.e = e, .prefix = prefixed ? "bert." : "", .err = err};
+    size_t widest = c->inner > c->width ? c->inner : c->width;
+    loader l = {.e = e, .weights = &e->weights, .err = err};
     l.rows = rf_floats_new(RF_PANEL * widest);
     if (!l.rows)
         return rf_fail_nomem(err, RF_PANEL * widest * sizeof(float), "loading weights");
     st = load_embeddings(&l);
-    for (size_t i = 0; i < e->config.layers && st == RF_OK; i++)
+    for (size_t i = 0; i < c->layers && st == RF_OK; i++) {
+        if (i == c->layers - tuned)
+            l.weights = upper;
         st = load_layer(&l, i);
+    }
     free(l.rows);
     /* What was packed is not needed in its old form; the words come back as used. */
-    rf_map_forget(&e->file.map, 0, e->file.map.len);
+    rf_map_forget(&e->weights.file->map, 0, e->weights.file->map.len);
     return st;
 }
 
-rf_encoder *rf_encoder_load(const char *dir, rf_error *err)
+/* Takes the files over. */
+static rf_encoder *build(rf_encoder_files *files, bool half, const rf_safetensors *model,
+                         size_t tuned, rf_error *err)
 {
     rf_encoder *e = calloc(1, sizeof *e);
     if (!e) {
         rf_fail_nomem(err, sizeof *e, "encoder");
+        rf_encoder_files_close(files);
         return NULL;
     }
-    if (load(e, dir, err) != RF_OK) {
+    e->files = *files;
+    *files = (rf_encoder_files){0};
+    e->weights = rf_weights_in(rf_encoder_files_weights(&e->files), half);
+    e->weights.only_half = e->files.shared;
+    rf_weights upper = {.file = model, .prefix = "", .only_half = true};
+    if (load(e, &upper, tuned, err) != RF_OK) {
         rf_encoder_free(e);
         return NULL;
     }
     return e;
+}
+
+static rf_encoder *load_dir(const char *dir, bool half, rf_error *err)
+{
+    rf_encoder_files files;
+    if (rf_encoder_files_open(&files, dir, err) != RF_OK)
+        return NULL;
+    return build(&files, half, NULL, 0, err);
+}
+
+rf_encoder *rf_encoder_load(const char *dir, rf_error *err)
+{
+    return load_dir(dir, false, err);
+}
+
+rf_encoder *rf_encoder_load_half(const char *dir, rf_error *err)
+{
+    return load_dir(dir, true, err);
+}
+
+rf_encoder *rf_encoder_load_files(rf_encoder_files *files, const rf_safetensors *model,
+                                  size_t tuned, rf_error *err)
+{
+    return build(files, true, model, tuned, err);
 }
 
 void rf_encoder_free(rf_encoder *e)
@@ -341,7 +346,7 @@ void rf_encoder_free(rf_encoder *e)
     if (!e)
         return;
     rf_vocab_free(e->vocab);
-    rf_safetensors_close(&e->file);
+    rf_encoder_files_close(&e->files);
     free(e->layers);
     free(e->block);
     free(e);

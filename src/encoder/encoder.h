@@ -10,7 +10,8 @@
 #define RF_ENCODER_ENCODER_H
 
 #include "encoder/config.h"
-#include "encoder/safetensors.h"
+#include "encoder/encoder_files.h"
+#include "encoder/weights.h"
 
 /* One layer; W is packed [out, in] panels. */
 typedef struct rf_layer {
@@ -25,7 +26,8 @@ typedef struct rf_layer {
 struct rf_encoder {
     rf_config config;
     rf_vocab *vocab;
-    rf_safetensors file;
+    rf_encoder_files files;
+    rf_weights weights;     /* in those files */
     const rf_tensor *words; /* [vocab_size, width] in the file */
     float *block;           /* all that follows lives in it */
     float *positions;       /* [positions, width], the vector of token type 0 added */
@@ -34,7 +36,51 @@ struct rf_encoder {
     size_t parameters;
 };
 
+/* As rf_encoder_load, every weight rounded to half precision and widened again; a weight
+ * that half precision cannot hold is RF_ERR_NUMERIC. What a model is trained with. */
+rf_encoder *rf_encoder_load_half(const char *dir, rf_error *err);
+
+/* The same from files that are open already; they become the encoder's, or are closed on
+ * failure. The upper `tuned` layers are taken from `model` instead, where they are F16;
+ * it is not needed after the call. tuned 0: model may be NULL. */
+rf_encoder *rf_encoder_load_files(rf_encoder_files *files, const rf_safetensors *model,
+                                  size_t tuned, rf_error *err);
+
 /* The vector of a word, widened: out is [width]. id must be in 0..vocab_size-1. */
 void rf_encoder_word(const rf_encoder *e, int32_t id, float *out);
+
+/* A layer is six groups: dense matrices of [out, in], one under the other in one set of
+ * panels, with their biases; or, if in is 0, gain [out] and shift [out] of a LayerNorm.
+ */
+#define RF_LAYER_GROUPS 6
+typedef struct rf_layer_group {
+    const char *names[3]; /* below "encoder.layer.N." */
+    size_t n_names;
+    size_t out, in;
+    float *weight, *bias;
+} rf_layer_group;
+rf_layer_group rf_encoder_layer_group(const rf_encoder *e, size_t layer, size_t group);
+
+/* ---- The encoder as Hugging Face tensors (encoder_tensors.c) ---- */
+
+#define RF_EMBEDDING_TENSORS 5 /* come first */
+#define RF_LAYER_TENSORS 16    /* of each layer, in order of layers */
+
+typedef struct rf_encoder_tensor {
+    char name[96]; /* without prefix */
+    size_t rank, shape[2];
+    size_t rows, columns;    /* a vector is one row */
+    const rf_tensor *stored; /* read from the file if not NULL, else: */
+    const float *values;
+    bool panels;      /* values are panels, */
+    size_t first_row; /* in which this one begins here */
+} rf_encoder_tensor;
+
+/* Tensor i of RF_EMBEDDING_TENSORS + layers * RF_LAYER_TENSORS. */
+rf_encoder_tensor rf_encoder_tensor_at(const rf_encoder *e, size_t i);
+
+/* n rows of it from row `first` on: out is [n, columns]. */
+void rf_encoder_tensor_rows(const rf_encoder *e, const rf_encoder_tensor *t, size_t first,
+                            size_t n, float *out);
 
 #endif

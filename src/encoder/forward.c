@@ -190,20 +190,26 @@ static void attention(const pass *p)
     meet(p);
 }
 
-void rf_forward(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
-                size_t layers, rf_team *team, size_t member, size_t members)
+static pass start(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
+                  rf_team *team, size_t member, size_t members)
+{
+    return (pass){.e = e,
+                  .k = rf_kernels(),
+                  .w = w,
+                  .batch = batch,
+                  .tokens = batch->offsets[batch->n_texts] - batch->offsets[0],
+                  .team = team,
+                  .member = member,
+                  .members = members};
+}
+
+void rf_forward_layers(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
+                       size_t from, size_t to, rf_team *team, size_t member,
+                       size_t members)
 {
     const size_t width = e->config.width, inner = e->config.inner;
-    const pass p = {.e = e,
-                    .k = rf_kernels(),
-                    .w = w,
-                    .batch = batch,
-                    .tokens = batch->offsets[batch->n_texts] - batch->offsets[0],
-                    .team = team,
-                    .member = member,
-                    .members = members};
-    embed(&p);
-    for (size_t i = 0; i < layers; i++) {
+    const pass p = start(e, w, batch, team, member, members);
+    for (size_t i = from; i < to; i++) {
         const rf_layer *y = &e->layers[i];
         dense(&p, w->qkv, w->x, y->qkv_w, y->qkv_b, 3 * width, width, RF_GEMM_SET);
         attention(&p);
@@ -213,4 +219,12 @@ void rf_forward(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
         dense(&p, w->x, w->inner, y->down_w, y->down_b, width, inner, RF_GEMM_ADD);
         norm(&p, y->out_gain, y->out_shift);
     }
+}
+
+void rf_forward(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
+                size_t layers, rf_team *team, size_t member, size_t members)
+{
+    const pass p = start(e, w, batch, team, member, members);
+    embed(&p);
+    rf_forward_layers(e, w, batch, 0, layers, team, member, members);
 }

@@ -41,4 +41,10 @@ void rf_workspace_release(rf_workspace *w); /* accepts a zeroed struct */
 void rf_forward(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
                 size_t layers, rf_team *team, size_t member, size_t members);
 
+/* The same from the output of layer `from` on, which is in w->x; batch->ids is not used.
+ */
+void rf_forward_layers(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
+                       size_t from, size_t to, rf_team *team, size_t member,
+                       size_t members);
+
 #endif

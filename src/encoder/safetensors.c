@@ -171,7 +171,7 @@ static rf_status check_metadata(const rf_safetensors *s, const json_t *meta,
 
 /* The JSON between the length and the data. */
 static rf_status parse_header(rf_safetensors *s, const unsigned char *bytes, size_t len,
-                              size_t *data_start, rf_error *err)
+                              rf_error *err)
 {
     if (len < 8)
         return rf_fail(err, RF_ERR_FORMAT, 0, "%s: %zu bytes, wanted at least 8", s->name,
@@ -199,7 +199,7 @@ static rf_status parse_header(rf_safetensors *s, const unsigned char *bytes, siz
     if (!err)
         err = &local;
     s->header = rf_json_object(text, used, s->name, err);
-    *data_start = 8 + (size_t)n;
+    s->data_start = 8 + (size_t)n;
     return s->header ? RF_OK : err->code;
 }
 
@@ -208,11 +208,12 @@ static rf_status parse(rf_safetensors *s, const unsigned char *bytes, size_t len
                        const char *name, rf_error *err)
 {
     snprintf(s->name, sizeof s->name, "%s", name);
-    size_t start = 0;
-    rf_status st = parse_header(s, bytes, len, &start, err);
+    s->bytes = bytes;
+    s->len = len;
+    rf_status st = parse_header(s, bytes, len, err);
     if (st != RF_OK)
         goto out;
-    size_t n = json_object_size(s->header);
+    size_t start = s->data_start, n = json_object_size(s->header);
     s->tensors = calloc(n ? n : 1, sizeof *s->tensors);
     if (!s->tensors) {
         st = rf_fail_nomem(err, n * sizeof *s->tensors, name);
@@ -261,6 +262,8 @@ void rf_safetensors_close(rf_safetensors *s)
     free(s->tensors);
     json_decref(s->header);
     rf_map_close(&s->map);
+    s->bytes = NULL;
+    s->len = s->data_start = 0;
     s->tensors = NULL;
     s->header = NULL;
     s->n_tensors = 0;
@@ -272,6 +275,12 @@ const rf_tensor *rf_safetensors_find(const rf_safetensors *s, const char *name)
         if (strcmp(s->tensors[i].name, name) == 0)
             return &s->tensors[i];
     return NULL;
+}
+
+const char *rf_safetensors_metadata(const rf_safetensors *s, const char *key)
+{
+    return json_string_value(
+        json_object_get(json_object_get(s->header, "__metadata__"), key));
 }
 
 /* ---- Writing ----------------------------------------------------------------------- */

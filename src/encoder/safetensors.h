@@ -48,9 +48,12 @@ typedef struct rf_tensor {
 } rf_tensor;
 
 typedef struct rf_safetensors {
-    char name[RF_PATH_MAX]; /* for messages */
-    rf_map map;             /* empty if the bytes are the caller's */
-    rf_tensor *tensors;     /* sorted by offset */
+    char name[RF_PATH_MAX];     /* for messages */
+    rf_map map;                 /* empty if the bytes are the caller's */
+    const unsigned char *bytes; /* the whole file */
+    size_t len;
+    size_t data_start;  /* bytes before that are the length and the header */
+    rf_tensor *tensors; /* sorted by offset */
     size_t n_tensors;
     void *header; /* the parsed JSON, keeps the names */
 } rf_safetensors;
@@ -64,6 +67,9 @@ void rf_safetensors_close(rf_safetensors *st); /* accepts a zeroed struct */
 
 /* NULL if there is none. */
 const rf_tensor *rf_safetensors_find(const rf_safetensors *st, const char *name);
+
+/* An entry of __metadata__, NUL-terminated; NULL if there is none. */
+const char *rf_safetensors_metadata(const rf_safetensors *st, const char *key);
 
 /* "[30522, 384]" */
 const char *rf_shape_text(char out[160], const size_t *shape, size_t rank);

@@ -52,7 +52,14 @@ static inline uint32_t rf_hash_byte(uint32_t h, char c)
 int32_t rf_vocab_lookup(const rf_vocab *v, const char *text, size_t len, uint32_t hash,
                         bool inside);
 
-/* From memory, for tests and fuzzing: the contents of tokenizer.json, or of vocab.txt
+/* Which files make up the tokenizer of a directory: tokenizer.json alone, or vocab.txt
+ * and, if it is there, tokenizer_config.json. Unused names are NULL. */
+rf_status rf_vocab_files(const char *dir, const char *names[2], rf_error *err);
+
+#define RF_MAX_TOKENIZER_FILE ((size_t)256 << 20)
+#define RF_MAX_TOKENIZER_CONFIG ((size_t)4 << 20)
+
+/* From memory: the contents of tokenizer.json, or of vocab.txt
  * and tokenizer_config.json (config may be NULL). name is used in messages. */
 rf_vocab *rf_vocab_from_json(const char *json, size_t len, const char *name,
                              rf_error *err);

@@ -13,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TOKENIZER_FILE ((size_t)256 << 20)
-#define MAX_CONFIG_FILE ((size_t)4 << 20)
-
 static const rf_special_names default_names = {"[UNK]", "[CLS]", "[SEP]"};
 
 /* A special token in tokenizer_config.json is a string or {"content": string}; absent or
@@ -251,35 +248,44 @@ out:
     return v;
 }
 
+rf_status rf_vocab_files(const char *dir, const char *names[2], rf_error *err)
+{
+    static const char *const all[] = {"tokenizer.json", "vocab.txt",
+                                      "tokenizer_config.json"};
+    char path[RF_PATH_MAX];
+    bool there[3];
+    for (size_t i = 0; i < 3; i++) {
+        rf_status st = rf_path_join(path, dir, all[i], err);
+        if (st != RF_OK)
+            return st;
+        there[i] = rf_file_exists(path);
+    }
+    if (!there[0] && !there[1])
+        return rf_fail(err, RF_ERR_MISSING, 0,
+                       "%s: found neither tokenizer.json nor vocab.txt", dir);
+    names[0] = there[0] ? all[0] : all[1];
+    names[1] = !there[0] && there[2] ? all[2] : NULL;
+    return RF_OK;
+}
+
 rf_vocab *rf_vocab_load(const char *dir, rf_error *err)
 {
-    char path[RF_PATH_MAX], config_path[RF_PATH_MAX];
+    char path[RF_PATH_MAX], config_path[RF_PATH_MAX] = "";
+    const char *names[2];
     rf_buffer file, config;
     rf_vocab *v = NULL;
-    rf_buffer_init(&file, MAX_TOKENIZER_FILE, "tokenizer file");
-    rf_buffer_init(&config, MAX_CONFIG_FILE, "tokenizer_config.json");
-
-    if (rf_path_join(path, dir, "tokenizer.json", err) != RF_OK)
+    rf_buffer_init(&file, RF_MAX_TOKENIZER_FILE, "tokenizer file");
+    rf_buffer_init(&config, RF_MAX_TOKENIZER_CONFIG, "tokenizer_config.json");
+    if (rf_vocab_files(dir, names, err) != RF_OK ||
+        rf_path_join(path, dir, names[0], err) != RF_OK ||
+        rf_file_read(path, &file, err) != RF_OK ||
+        (names[1] && (rf_path_join(config_path, dir, names[1], err) != RF_OK ||
+                      rf_file_read(config_path, &config, err) != RF_OK)))
         goto out;
-    if (rf_file_exists(path)) {
-        if (rf_file_read(path, &file, err) == RF_OK)
-            v = rf_vocab_from_json(file.data, file.len, path, err);
-        goto out;
-    }
-    if (rf_path_join(path, dir, "vocab.txt", err) != RF_OK ||
-        rf_path_join(config_path, dir, "tokenizer_config.json", err) != RF_OK)
-        goto out;
-    if (!rf_file_exists(path)) {
-        rf_fail(err, RF_ERR_MISSING, 0, "%s: found neither tokenizer.json nor vocab.txt",
-                dir);
-        goto out;
-    }
-    bool has_config = rf_file_exists(config_path);
-    if (rf_file_read(path, &file, err) != RF_OK ||
-        (has_config && rf_file_read(config_path, &config, err) != RF_OK))
-        goto out;
-    v = rf_vocab_from_text(file.data, file.len, path, has_config ? config.data : NULL,
-                           config.len, config_path, err);
+    v = strcmp(names[0], "tokenizer.json") == 0
+            ? rf_vocab_from_json(file.data, file.len, path, err)
+            : rf_vocab_from_text(file.data, file.len, path, names[1] ? config.data : NULL,
+                                 config.len, config_path, err);
 out:
     rf_buffer_release(&file);
     rf_buffer_release(&config);
