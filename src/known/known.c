@@ -1,0 +1,79 @@
+#include "known/known.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "num/panels.h"
+#include "num/train.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INIT_SPREAD 0.02f
+
+rf_status rf_known_init(rf_known *k, size_t width, size_t classes, rf_error *err)
+{
+    *k = (rf_known){.width = width, .classes = classes};
+    size_t dense = rf_panels_floats(width, width), out = rf_panels_floats(classes, width);
+    size_t wide = rf_panels_padded(width);
+    k->floats = dense + wide + out + rf_panels_padded(classes);
+    k->block = rf_floats_new(k->floats);
+    if (!k->block)
+        return rf_fail_nomem(err, k->floats * sizeof(float), "the known classes");
+    memset(k->block, 0, k->floats * sizeof(float));
+    k->dense_w = k->block;
+    k->dense_b = k->dense_w + dense;
+    k->out_w = k->dense_b + wide;
+    k->out_b = k->out_w + out;
+    return RF_OK;
+}
+
+void rf_known_release(rf_known *k)
+{
+    free(k->block);
+    *k = (rf_known){0};
+}
+
+/* Row by row, so that a class's first weights do not depend on how many there are. */
+static void draw(float *panels, size_t out, size_t in, uint64_t seed, uint64_t what)
+{
+    for (size_t j = 0; j < out; j++) {
+        float *to = panels + j / RF_PANEL * RF_PANEL * in + j % RF_PANEL;
+        for (size_t i = 0; i < in; i++) {
+            float x;
+            rf_train_kernels()->normal(&x, 1, rf_rng_key(seed, what, j, i));
+            to[i * RF_PANEL] = INIT_SPREAD * x;
+        }
+    }
+}
+
+void rf_known_reset(rf_known *k, uint64_t seed)
+{
+    memset(k->block, 0, k->floats * sizeof(float));
+    draw(k->dense_w, k->width, k->width, seed, 1);
+    draw(k->out_w, k->classes, k->width, seed, 2);
+}
+
+void rf_known_logits(const rf_known *k, const float *z, size_t n, float *logits,
+                     float *scratch)
+{
+    rf_gemm_args g = {.c = scratch,
+                      .ldc = k->width,
+                      .a = z,
+                      .lda = k->width,
+                      .b = k->dense_w,
+                      .b_row = RF_PANEL,
+                      .b_panel = k->width * RF_PANEL,
+                      .bias = k->dense_b,
+                      .m = n,
+                      .n = k->width,
+                      .k = k->width};
+    rf_kernels()->gemm(&g);
+    for (size_t i = 0; i < n * k->width; i++)
+        scratch[i] = scratch[i] > 0.0f ? scratch[i] : 0.0f;
+    g.c = logits;
+    g.ldc = g.n = k->classes;
+    g.a = scratch;
+    g.b = k->out_w;
+    g.bias = k->out_b;
+    rf_kernels()->gemm(&g);
+}

@@ -1,0 +1,81 @@
+/*
+ * tune.h - stage 1: fine-tune the upper layers with the classifier of known classes
+ *
+ * Cross entropy, AdamW, linear warm-up and decay, dropout; after every epoch the dev set
+ * decides whether this is the best state so far (paper 3.1). The state between two epochs
+ * is a table of arrays and five numbers: saved and put back, training goes on to the same
+ * bits.
+ */
+#ifndef RF_KNOWN_TUNE_H
+#define RF_KNOWN_TUNE_H
+
+#include "encoder/activations.h"
+#include "known/known.h"
+
+typedef struct rf_labelled {
+    const rf_activations *texts;
+    const uint32_t *class_of; /* [texts->n_texts] */
+} rf_labelled;
+
+typedef struct rf_tune_options {
+    uint64_t seed;
+    size_t epochs, batch;
+    size_t patience; /* epochs without a better dev result before it stops */
+    float encoder_rate, known_rate;
+    float decay;  /* of matrices */
+    float warmup; /* share of all steps */
+    float dropout;
+} rf_tune_options;
+
+/* Where training stands; with the arrays, all that a checkpoint needs. */
+typedef struct rf_tune_state {
+    size_t epoch;                    /* finished ones */
+    size_t best_epoch;               /* from 1 */
+    double best_accuracy, best_loss; /* on dev; accuracy in per cent */
+    double loss;                     /* over the last epoch */
+    double accuracy;
+} rf_tune_state;
+
+typedef struct rf_tune_array {
+    char name[64];
+    float *data;
+    size_t n;
+} rf_tune_array;
+
+typedef struct rf_tune rf_tune;
+
+/* Layers layers - live .. layers - 1 of e and all of known will learn; e, known, the
+ * texts and the team are borrowed. train must start at layer e->layers - live. dev may be
+ * empty: then the last epoch counts as the best. */
+rf_tune *rf_tune_new(rf_encoder *e, size_t live, rf_known *known, rf_labelled train,
+                     rf_labelled dev, const rf_tune_options *o, rf_team *team,
+                     rf_error *err);
+void rf_tune_free(rf_tune *t); /* accepts NULL */
+
+size_t rf_tune_steps(const rf_tune *t); /* planned in all */
+rf_tune_state *rf_tune_where(rf_tune *t);
+bool rf_tune_finished(const rf_tune *t);
+
+/* One epoch and the look at dev. Anything but 0 from done stops with RF_ERR_STOPPED; the
+ * state is then of no use. */
+typedef int (*rf_steps_done)(void *user, size_t done);
+rf_status rf_tune_epoch(rf_tune *t, rf_steps_done done, void *user, rf_error *err);
+
+/* One optimiser step, number `step` of all, on these rows of the training set (at most
+ * options.batch); the mean loss before it. rf_tune_epoch is made of these. */
+double rf_tune_step(rf_tune *t, const uint32_t *rows, size_t n, size_t step);
+
+/* The arrays of the state, n of them: "value", "mean" and "square" (the optimiser's
+ * moments) of everything that learns, e.g. "mean.1.qkv.weight" for live layer 1, and
+ * "best". Weights are panels (num/panels.h); data may be read and written between
+ * epochs. After writing call rf_tune_refresh. */
+const rf_tune_array *rf_tune_arrays(rf_tune *t, size_t *n);
+void rf_tune_refresh(rf_tune *t);
+
+/* Put the best state into the encoder and the classifier. */
+void rf_tune_restore_best(rf_tune *t);
+
+/* Schedule: the factor of the learning rates at a step, from 0. */
+float rf_tune_factor(size_t step, size_t steps, float warmup);
+
+#endif
