@@ -1,0 +1,44 @@
+/*
+ * blobs.h - classes of points whose shape is known, and heads trained on them
+ *
+ * Class c is N(centre_c, spread^2) in each of 16 dimensions; centres are N(0, 4^2), which
+ * is about 23 apart.
+ */
+#ifndef RF_TEST_BLOBS_H
+#define RF_TEST_BLOBS_H
+
+#include "open/ans.h"
+
+#define WIDTH 16
+#define MOST_CLASSES 8
+
+typedef struct blobs {
+    size_t classes, rows;
+    float *z;
+    uint32_t *class_of;
+    uint64_t key[MOST_CLASSES];
+    rf_class_stats stats;
+    rf_ans_problem problem; /* of all of it */
+} blobs;
+
+void blobs_make(blobs *b, size_t classes, const size_t *sizes, float spread);
+
+/* After a change of z or class_of: keys, statistics and problem anew. */
+void blobs_finish(blobs *b);
+void blobs_release(blobs *b);
+
+/* Point i of class c; `what` names the set it belongs to. The rows of blobs_make are
+ * set 2. */
+void blobs_draw(float *x, size_t c, float spread, uint64_t what, size_t i);
+
+/* Options that train in a moment. */
+rf_ans_options quick_options(void);
+
+/* All heads of the problem; a failure fails the test. */
+void train_heads(rf_heads *heads, const rf_ans_problem *p, const rf_ans_options *o,
+                 size_t threads, rf_ans_report *reports);
+
+/* Head m's margin of one point. */
+float margin_of(const rf_heads *heads, size_t m, const float *x);
+
+#endif
