@@ -1,25 +1,25 @@
 /*
  * ringfence.h - text classification that knows what it does not know
  *
- * This is the only public header. Today it turns text into tokens and features:
+ * This is the only public header. Training once, answering ever after:
  *
- *   char dir[RF_PATH_MAX];
  *   rf_error err;
- *   if (rf_encoder_path("minilm", dir, sizeof dir, &err) != RF_OK)   // or a directory
- *       return fail(err.msg);
- *   rf_encoder *encoder = rf_encoder_load(dir, &err);
- *   rf_embedder *embedder = encoder ? rf_embedder_new(encoder, NULL, &err) : NULL;
- *   if (!embedder)
+ *   rf_dataset *data = rf_dataset_read("tickets.tsv", NULL, &err);   // text, label
+ *   rf_model *model = data ? rf_train(data, NULL, NULL, &err) : NULL;
+ *   if (!model || rf_model_save(model, "tickets.rf", NULL, &err) != RF_OK)
  *       return fail(err.msg);
  *
- *   const char *texts[] = {"where is my parcel", "the chain fell off"};
- *   size_t lens[] = {18, 18};
- *   float z[2 * 384];                                     // rf_encoder_info: width
- *   if (rf_embed(embedder, texts, lens, 2, z, &err) != RF_OK)
+ *   rf_model *model = rf_model_load("tickets.rf", &err);
+ *   rf_session *session = model ? rf_session_new(model, 0, &err) : NULL;
+ *   rf_decision d;
+ *   if (!session || rf_classify(session, "where is my parcel", 18, &d, &err) != RF_OK)
  *       return fail(err.msg);
+ *   printf("%s %.2f\n", rf_model_label(model, d.class_index), d.confidence);
  *
- *   rf_embedder_free(embedder);
- *   rf_encoder_free(encoder);
+ *   rf_session_free(session);
+ *   rf_model_free(model);
+ *
+ * Below that: the encoder by itself, which turns texts into features (rf_embed).
  *
  * Conventions
  *   Text     is UTF-8, given as pointer and length; it need not end in NUL and may hold
@@ -28,9 +28,10 @@
  *            something. Details go to *err; err may always be NULL. The library never
  *            prints and never exits. The files of a loaded encoder stay mapped: replace
  *            them by renaming, never by writing into them.
- *   Threads  An rf_vocab and an rf_encoder are read-only once loaded: any number of
- *            threads may share them. An rf_tokenizer and an rf_embedder are one caller's
- *            working state: one thread uses one at a time.
+ *   Threads  An rf_vocab, an rf_encoder and an rf_model are read-only once made: any
+ *            number of threads may share them. An rf_tokenizer, an rf_embedder and an
+ *            rf_session are one caller's working state: one thread uses one at a time.
+ *            Any number of threads may look at an rf_dataset while none adds to it.
  *   Freeing  Every _free accepts NULL.
  *   Bits     The same input gives the same bits for any number of threads and whatever
  *            else is in the batch (on one kernel variant, see rf_kernels_name).
@@ -352,6 +353,187 @@ typedef struct rf_data_summary {
 
 RF_API rf_status rf_dataset_summarize(const rf_dataset *data, rf_data_summary *out,
                                       rf_error *err);
+
+/* ---- Models ----------------------------------------------------------------------- */
+
+/* A trained classifier: encoder, known classes, one fence per class. Read-only: any
+ * number of threads may share one. */
+typedef struct rf_model rf_model;
+
+#define RF_OPEN SIZE_MAX /* the class index that stands for "none of these" */
+
+/* Loads a model file, checking every byte of it against its checksums. A slim model needs
+ * its encoder in the cache (RF_ERR_MISSING says which). */
+RF_API rf_model *rf_model_load(const char *path, rf_error *err);
+RF_API void rf_model_free(rf_model *model);
+
+RF_API size_t rf_model_classes(const rf_model *model);
+/* The name of a class; "open" for RF_OPEN; NULL past the end. Lives as long as model. */
+RF_API const char *rf_model_label(const rf_model *model, size_t class_index);
+/* The class of this name, RF_OPEN if the model does not know it. */
+RF_API size_t rf_model_find(const rf_model *model, const char *label, size_t len);
+/* Everything the model file says about itself, as one JSON object (docs/FORMAT.md);
+ * NUL-terminated, lives as long as model. */
+RF_API const char *rf_model_json(const rf_model *model);
+
+typedef struct rf_save_options {
+    bool slim;          /* refer to the cached encoder instead of containing it */
+    bool no_features;   /* leave out the training features */
+    bool keep_examples; /* store the training texts, for explanations */
+} rf_save_options;
+
+/* Writes a model that rf_train made; options may be NULL. The file appears complete or
+ * not at all: an existing one stays as it was when anything fails. */
+RF_API rf_status rf_model_save(const rf_model *model, const char *path,
+                               const rf_save_options *options, rf_error *err);
+
+/* ---- Answering -------------------------------------------------------------------- */
+
+/* One caller's working state: threads and memory. */
+typedef struct rf_session rf_session;
+
+typedef struct rf_decision {
+    size_t class_index;  /* RF_OPEN if every fence rejects the text */
+    size_t nearest;      /* the most likely known class, also if the answer is open */
+    float confidence;    /* of the answer, 0..1, see docs/MODEL.md: the classes and "open"
+                          * share 1 among them */
+    float margin;        /* the largest output of a head; open if below 0 */
+    size_t margin_class; /* whose head that is */
+    /* By class, [rf_model_classes]; valid until the session is used again or freed. */
+    const float *probabilities; /* of the known classes among themselves */
+    const float *margins;       /* outputs of the heads; a head accepts at 0 and above */
+    const float *feature;       /* [encoder width] */
+} rf_decision;
+
+/* threads 0: one per CPU. Borrows model, which must outlive it. */
+RF_API rf_session *rf_session_new(const rf_model *model, size_t threads, rf_error *err);
+RF_API void rf_session_free(rf_session *session);
+
+/* One text, answered as fast as possible. */
+RF_API rf_status rf_classify(rf_session *session, const char *text, size_t len,
+                             rf_decision *out, rf_error *err);
+
+/* Many texts: the sink is called in input order, on the calling thread. Also as a stream,
+ * each text in as many pieces as the caller likes; see rf_embedder_feed. */
+typedef rf_status (*rf_decision_sink)(void *user, const rf_decision *decision,
+                                      rf_error *err);
+RF_API rf_status rf_classify_all(rf_session *session, const char *const *texts,
+                                 const size_t *lens, size_t n, rf_decision_sink sink,
+                                 void *user, rf_error *err);
+RF_API void rf_session_set_sink(rf_session *session, rf_decision_sink sink, void *user);
+RF_API rf_status rf_session_feed(rf_session *session, const char *bytes, size_t len,
+                                 rf_error *err);
+RF_API rf_status rf_session_end_text(rf_session *session, rf_error *err);
+RF_API rf_status rf_session_flush(rf_session *session, rf_error *err);
+
+/* The training texts nearest to a feature, nearest first. *n is the room in out on entry,
+ * the number found on return. RF_ERR_MISSING if the model keeps no features; text is NULL
+ * if it keeps features but no texts. Text and label live as long as the model. */
+typedef struct rf_neighbour {
+    const char *text; /* not NUL-terminated */
+    size_t text_len;
+    size_t class_index;
+    float distance; /* Euclidean */
+} rf_neighbour;
+RF_API rf_status rf_explain(const rf_model *model, const float *feature,
+                            rf_neighbour *out, size_t *n, rf_error *err);
+
+/* ---- Evaluating ------------------------------------------------------------------- */
+
+typedef struct rf_class_score {
+    size_t support, predicted, correct;
+    double precision, recall, f1; /* 0..100; 0 where nothing could be divided */
+} rf_class_score;
+
+/* Figures in per cent, as published for open intent recognition: classes are the model's
+ * and "open", which comes last. */
+typedef struct rf_evaluation {
+    size_t n, n_open; /* rows; rows whose label the model does not know */
+    size_t classes;   /* of the model */
+    double accuracy, f1, f1_known, f1_open;
+    rf_class_score *scores; /* [classes + 1] */
+    size_t *confusion;      /* [classes + 1][classes + 1], rows: truth */
+} rf_evaluation;
+
+/* Classifies every row of data. Labels that the model does not know count as open. */
+RF_API rf_status rf_evaluate(rf_session *session, const rf_dataset *data,
+                             rf_evaluation *out, rf_error *err);
+/* Frees what the struct holds; accepts a zeroed one. */
+RF_API void rf_evaluation_release(rf_evaluation *evaluation);
+
+/* ---- Training --------------------------------------------------------------------- */
+
+typedef enum rf_stage {
+    RF_STAGE_ENCODE = 0,   /* frozen layers over all texts, once */
+    RF_STAGE_KNOWN = 1,    /* tuning the upper layers and the classifier */
+    RF_STAGE_FEATURES = 2, /* features of all texts from the tuned encoder */
+    RF_STAGE_OPEN = 3,     /* one head per class */
+} rf_stage;
+
+typedef struct rf_train_event {
+    rf_stage stage;
+    size_t done, total;  /* texts; steps; texts; heads */
+    size_t epoch;        /* RF_STAGE_KNOWN: finished ones, from 1 when epoch_end */
+    size_t epochs;       /* planned at most */
+    bool epoch_end;      /* the next two are new */
+    double loss;         /* mean over the epoch; RF_STAGE_OPEN: over the last head */
+    double dev_accuracy; /* 0..100; negative without dev texts */
+    double seconds;      /* since training began */
+    double seconds_left; /* of this stage, estimated; negative if not known yet */
+} rf_train_event;
+
+/* Called now and then on the thread that called rf_train. Anything but 0 stops training
+ * with RF_ERR_STOPPED; what a checkpoint holds stays. */
+typedef int (*rf_train_progress)(void *user, const rf_train_event *event);
+
+#define RF_CHOOSE SIZE_MAX /* for ascent_steps, where 0 means something */
+
+/* Zero stands for "chosen from the data" where it says so. docs/MODEL.md explains every
+ * number and how the default was found. */
+typedef struct rf_train_options {
+    const char *encoder; /* catalogue name or directory; NULL: minilm */
+    uint64_t seed;
+    size_t threads;        /* 0: one per CPU; the result is the same for any number */
+    size_t max_tokens;     /* per text; 0: the encoder's maximum, at most 512 */
+    double dev_share;      /* held out by class if no dev set is given */
+    size_t cache_mb;       /* frozen activations above this go to a file */
+    const char *cache_dir; /* for that file; NULL: $TMPDIR or /tmp */
+
+    /* Stage 1: the upper layers and the classifier of known classes */
+    size_t train_layers; /* 0: the encoder stays as it is */
+    size_t epochs;       /* 0: chosen from the data */
+    size_t batch;        /* 0: chosen from the data */
+    size_t patience;     /* epochs without a better dev result; 0: chosen from epochs */
+    float encoder_rate, known_rate, weight_decay, warmup, dropout;
+
+    /* Stage 2: one head per class, against its neighbours and synthetic negatives */
+    size_t head_steps;     /* 0: chosen from the data */
+    size_t head_positives; /* per step */
+    size_t head_negatives; /* per step, texts of other classes */
+    float head_rate, head_dropout;
+    float negative_weight; /* of those; 0: chosen from the rows per class */
+    float lambda;          /* weight of synthetic negatives; 0: plain one-versus-rest */
+    float rho;             /* radius as a multiple of the class's average distance */
+    float radius;          /* above 0: this radius for every class instead */
+    float gamma;           /* the shell is radius to gamma radius */
+    bool no_noise;         /* start at the example itself instead of beside it */
+    bool no_projection;    /* leave the points where noise and ascent put them */
+    size_t ascent_steps;   /* 0: no ascent; RF_CHOOSE: from the rows per class */
+    float ascent_rate;     /* length of a step, as a multiple of the radius */
+
+    const char *checkpoint; /* directory; NULL: none */
+    bool resume;            /* go on from it if there is something in it */
+    rf_train_progress progress;
+    void *user;
+} rf_train_options;
+
+RF_API rf_train_options rf_train_options_default(void);
+
+/* Learns from labelled texts. dev may be NULL: a stratified tenth of the training rows is
+ * held out to decide when to stop. Neither set is changed; both may be freed afterwards.
+ * Same data, options and seed: same model to the last bit, for any number of threads. */
+RF_API rf_model *rf_train(const rf_dataset *train, const rf_dataset *dev,
+                          const rf_train_options *options, rf_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,79 @@
+/*
+ * container.h - sealed files: safetensors with checksums
+ *
+ * What ringfence keeps (a model, a checkpoint of training) is one safetensors file:
+ * tensors, and in its metadata
+ *
+ *   ringfence.kind       "model" or "checkpoint"
+ *   ringfence.version    "1"
+ *   ringfence.json       what the file says about itself, a JSON object as text
+ *   ringfence.checksums  {"name of a tensor": "sha256 of its bytes", ...} as text
+ *
+ * The last tensor, ringfence.seal (U8 [32]), is the sha256 of the eight length bytes and
+ * the header. Header under the seal, data under the checksums: every byte is covered.
+ * Each tensor begins at a multiple of the size of its elements (docs/FORMAT.md).
+ */
+#ifndef RF_MODEL_CONTAINER_H
+#define RF_MODEL_CONTAINER_H
+
+#include "base/json.h"
+#include "encoder/safetensors.h"
+
+#define RF_CONTAINER_VERSION 1
+#define RF_CONTAINER_VERSION_TEXT "1"
+
+/* ---- Reading ---- */
+
+typedef struct rf_container {
+    rf_safetensors file;
+    json_t *json; /* the object of ringfence.json */
+} rf_container;
+
+/* Opens a file of this kind and checks all of it. */
+rf_status rf_container_open(rf_container *c, const char *path, const char *kind,
+                            rf_error *err);
+
+/* The same over bytes in memory (aligned to 8), which must outlive c. */
+rf_status rf_container_parse(rf_container *c, const unsigned char *bytes, size_t len,
+                             const char *name, const char *kind, rf_error *err);
+void rf_container_close(rf_container *c); /* accepts a zeroed struct */
+
+#define RF_ANY_SIZE SIZE_MAX
+
+/* The tensor of this name, which must have this type and shape; a dimension of
+ * RF_ANY_SIZE may be any. NULL on failure. Its data is aligned. */
+const rf_tensor *rf_container_find(const rf_container *c, const char *name,
+                                   rf_dtype dtype, size_t rank, const size_t *shape,
+                                   rf_error *err);
+
+/* ---- Writing ---- */
+
+typedef struct rf_container_writer rf_container_writer;
+
+/* Gives the bytes of a section with rf_container_put, in as many pieces as it likes. */
+typedef rf_status (*rf_section_source)(void *user, size_t index, rf_container_writer *w,
+                                       rf_error *err);
+
+/* A tensor to write: either its bytes, or a function that gives them. */
+typedef struct rf_section {
+    char name[96];
+    rf_dtype dtype;
+    size_t rank, shape[4];
+    const void *data;
+    rf_section_source give; /* if data is NULL */
+    void *user;
+    size_t index;
+} rf_section;
+
+rf_status rf_container_put(rf_container_writer *w, const void *bytes, size_t len,
+                           rf_error *err);
+
+/* Writes a file that appears complete or not at all (rf_new_file). Sections are laid down
+ * by descending size of their elements, else in the given order; the same input gives the
+ * same bytes. json is the text of an object. */
+rf_status rf_container_write(const char *path, const char *kind, const char *json,
+                             const rf_section *sections, size_t n, rf_error *err);
+
+#define RF_SEAL_NAME "ringfence.seal"
+
+#endif

@@ -1,0 +1,77 @@
+/* evaluate.c - how often a model is right about labelled texts */
+#include "model/metrics.h"
+#include "model/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows of a data set as the session takes them, and what the model calls them. */
+typedef struct rows {
+    size_t n;
+    const char **texts; /* [n] */
+    size_t *lens;       /* [n] */
+    size_t *truth;      /* [classes of the data] class of the model, or RF_OPEN */
+} rows;
+
+static void release_rows(rows *r)
+{
+    free(r->texts);
+    free(r->lens);
+    free(r->truth);
+}
+
+static rf_status gather(rows *r, const rf_dataset *data, const rf_model *model,
+                        rf_error *err)
+{
+    size_t classes = rf_dataset_classes(data);
+    r->n = rf_dataset_rows(data);
+    r->texts = calloc(r->n + 1, sizeof *r->texts); /* + 1: none of them NULL if empty */
+    r->lens = calloc(r->n + 1, sizeof *r->lens);
+    r->truth = calloc(classes + 1, sizeof *r->truth);
+    if (!r->texts || !r->lens || !r->truth)
+        return rf_fail_nomem(err, r->n * (sizeof *r->texts + sizeof *r->lens),
+                             "the rows to evaluate");
+    for (size_t i = 0; i < r->n; i++)
+        r->texts[i] = rf_dataset_text(data, i, &r->lens[i]);
+    for (size_t c = 0; c < classes; c++) {
+        const char *label = rf_dataset_label(data, c, NULL);
+        r->truth[c] = rf_model_find(model, label, strlen(label));
+    }
+    return RF_OK;
+}
+
+typedef struct tally {
+    const rf_dataset *data;
+    const size_t *truth;
+    rf_evaluation *into;
+    size_t row;
+} tally;
+
+static rf_status count(void *user, const rf_decision *decision, rf_error *err)
+{
+    (void)err;
+    tally *t = user;
+    size_t truth = t->truth[rf_dataset_class(t->data, t->row++)];
+    rf_evaluation_add(t->into, truth, decision->class_index);
+    return RF_OK;
+}
+
+rf_status rf_evaluate(rf_session *session, const rf_dataset *data, rf_evaluation *out,
+                      rf_error *err)
+{
+    const rf_model *model = rf_session_model(session);
+    rows r = {0};
+    rf_status st = rf_evaluation_init(out, model->classes, err);
+    if (st == RF_OK)
+        st = gather(&r, data, model, err);
+    if (st == RF_OK) {
+        tally t = {.data = data, .truth = r.truth, .into = out};
+        st = rf_classify_all(session, r.texts, r.lens, r.n, count, &t, err);
+    }
+    if (st == RF_OK)
+        rf_evaluation_finish(out);
+    else
+        rf_evaluation_release(out);
+    release_rows(&r);
+    return st;
+}

@@ -1,0 +1,184 @@
+/* model.c - making, naming, asking and freeing a model */
+#define _GNU_SOURCE
+#include "model/model.h"
+
+#include "data/labels.h"
+#include "encoder/catalogue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+rf_model *rf_model_new(rf_error *err)
+{
+    rf_model *m = calloc(1, sizeof *m);
+    if (!m)
+        rf_fail_nomem(err, sizeof *m, "a model");
+    return m;
+}
+
+void rf_model_free(rf_model *m)
+{
+    if (!m)
+        return;
+    rf_encoder_free(m->encoder); /* before the file that its words may be in */
+    free(m->labels);
+    free(m->label_bytes);
+    rf_known_release(&m->known);
+    rf_heads_release(&m->heads);
+    rf_class_stats_release(&m->stats);
+    free(m->radius);
+    if (!m->rows_mapped) {
+        free(m->features);
+        free(m->row_class);
+        free(m->texts);
+        free(m->text_ends);
+    }
+    json_decref(m->settings);
+    json_decref(m->summary);
+    free(m->json);
+    rf_container_close(&m->file);
+    free(m);
+}
+
+/* ---- Filling ----------------------------------------------------------------------- */
+
+static bool is_utf8(const char *text)
+{
+    const utf8proc_uint8_t *p = (const utf8proc_uint8_t *)text;
+    utf8proc_int32_t cp;
+    while (*p) {
+        utf8proc_ssize_t n = utf8proc_iterate(p, -1, &cp);
+        if (n <= 0)
+            return false;
+        p += n;
+    }
+    return true;
+}
+
+/* As in labelled data, and in the order of classes. */
+static rf_status check_label(const char *const *labels, size_t i, rf_error *err)
+{
+    const char *text = labels[i];
+    size_t len = strlen(text), all = len;
+    rf_error why = {0};
+    rf_status st = rf_label_check(&text, &len, &why);
+    if (st != RF_OK)
+        return rf_fail(err, st, i, "label %zu: %s", i + 1, why.msg);
+    if (len != all)
+        return rf_fail(err, RF_ERR_FORMAT, i,
+                       "label %zu, \"%.60s\", has spaces around it", i + 1, labels[i]);
+    if (i > 0 && strcmp(labels[i - 1], labels[i]) >= 0)
+        return rf_fail(err, RF_ERR_FORMAT, i,
+                       "label %zu, \"%.60s\", does not come after \"%.60s\": wanted "
+                       "distinct labels in order of their bytes",
+                       i + 1, labels[i], labels[i - 1]);
+    return RF_OK;
+}
+
+rf_status rf_model_set_labels(rf_model *m, const char *const *labels, size_t classes,
+                              rf_error *err)
+{
+    size_t bytes = 0;
+    if (classes == 0)
+        return rf_fail(err, RF_ERR_FORMAT, 0, "no labels, wanted at least one class");
+    for (size_t i = 0; i < classes; i++) {
+        rf_status st = check_label(labels, i, err);
+        if (st != RF_OK)
+            return st;
+        bytes += strlen(labels[i]) + 1;
+    }
+    char **list = calloc(classes, sizeof *list);
+    char *at = malloc(bytes);
+    if (!list || !at) {
+        free(list);
+        free(at);
+        return rf_fail_nomem(err, bytes + classes * sizeof *list, "labels");
+    }
+    free(m->labels);
+    free(m->label_bytes);
+    m->labels = list;
+    m->label_bytes = at;
+    m->classes = classes;
+    for (size_t i = 0; i < classes; i++) {
+        size_t n = strlen(labels[i]) + 1;
+        list[i] = memcpy(at, labels[i], n);
+        at += n;
+    }
+    return RF_OK;
+}
+
+/* The name under which the encoder will be found again, from anywhere. */
+static rf_status note_name(rf_model *m, const char *name, const char *dir, rf_error *err)
+{
+    bool catalogue = !strchr(name, '/') && rf_catalogue_find(name);
+    char *real = catalogue ? NULL : realpath(dir, NULL);
+    if (!catalogue && !real)
+        return rf_fail_errno(err, "%s: cannot find its absolute path", dir);
+    const char *note = catalogue ? name : real;
+    rf_status st = RF_OK;
+    if (!is_utf8(note)) /* JSON could not hold it */
+        st = rf_fail(err, RF_ERR_ARG, 0, "%s: the path is not UTF-8", note);
+    else if ((size_t)snprintf(m->encoder_name, sizeof m->encoder_name, "%s", note) >=
+             sizeof m->encoder_name)
+        st = rf_fail(err, RF_ERR_LIMIT, 0, "%.64s...: path longer than %d bytes", note,
+                     RF_PATH_MAX - 1);
+    free(real);
+    return st;
+}
+
+rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err)
+{
+    char dir[RF_PATH_MAX];
+    rf_error local = {0};
+    rf_status st;
+    err = err ? err : &local;
+    if ((st = rf_encoder_path(name, dir, sizeof dir, err)) != RF_OK ||
+        (st = note_name(m, name, dir, err)) != RF_OK)
+        return st;
+    rf_encoder_free(m->encoder);
+    m->encoder = rf_encoder_load_half(dir, err);
+    if (!m->encoder)
+        return err->code;
+    const rf_safetensors *weights = m->encoder->weights.file;
+    rf_sha256_bytes(weights->bytes, weights->len, m->encoder_sha256);
+    rf_map_forget(&weights->map, 0, weights->map.len);
+    m->tuned = 0;
+    return RF_OK;
+}
+
+/* ---- Asking ------------------------------------------------------------------------ */
+
+size_t rf_model_classes(const rf_model *m)
+{
+    return m->classes;
+}
+
+const char *rf_model_label(const rf_model *m, size_t i)
+{
+    if (i == RF_OPEN)
+        return "open";
+    return i < m->classes ? m->labels[i] : NULL;
+}
+
+size_t rf_model_find(const rf_model *m, const char *label, size_t len)
+{
+    size_t from = 0, to = m->classes;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2, n = strlen(m->labels[middle]);
+        int order = memcmp(label, m->labels[middle], len < n ? len : n);
+        if (order == 0 && len == n)
+            return middle;
+        if (order < 0 || (order == 0 && len < n))
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return RF_OPEN;
+}
+
+const char *rf_model_json(const rf_model *m)
+{
+    return m->json;
+}

@@ -1,0 +1,74 @@
+/*
+ * model.h - a trained classifier in memory
+ */
+#ifndef RF_MODEL_MODEL_H
+#define RF_MODEL_MODEL_H
+
+#include "base/digest.h"
+#include "base/json.h"
+#include "encoder/encoder.h"
+#include "known/known.h"
+#include "model/container.h"
+#include "open/class_stats.h"
+#include "open/heads.h"
+
+struct rf_model {
+    /* Weights are rounded to half precision, the tuned layers too, so that a model that
+     * contains its encoder and one that refers to it compute the same bits. */
+    rf_encoder *encoder;
+    char encoder_name[RF_PATH_MAX]; /* catalogue name, or the directory it came from */
+    char encoder_sha256[RF_SHA256_HEX]; /* of its model.safetensors */
+    size_t tuned;      /* upper layers that differ from the encoder's files */
+    size_t max_tokens; /* per text */
+
+    size_t classes;
+    char **labels; /* [classes], sorted, NUL-terminated; all in label_bytes */
+    char *label_bytes;
+    rf_known known;
+    rf_heads heads;
+    rf_class_stats stats;
+    float *radius; /* [classes] of the shell that the head was trained with */
+
+    /* The training rows, for explanations and for adding classes later. */
+    size_t n_rows;       /* 0: not kept */
+    uint16_t *features;  /* [n_rows, width] half precision */
+    int32_t *row_class;  /* [n_rows] */
+    char *texts;         /* all texts one after another, NULL: not kept */
+    uint64_t *text_ends; /* [n_rows] */
+    bool rows_mapped; /* these four lie in `file`: not to be written, not to be freed */
+
+    json_t *settings; /* what it was trained with; NULL: nothing to say */
+    json_t *summary;  /* what training saw and found; NULL: nothing to say */
+    char *json;       /* rf_model_json */
+
+    rf_container file; /* what it was loaded from, if it was; words and rows are in it */
+};
+
+/* An empty one, to be filled by the trainer or the reader; NULL without memory. */
+rf_model *rf_model_new(rf_error *err);
+
+/* Copies `classes` names: labels as labelled data has them, sorted by bytes, distinct. */
+rf_status rf_model_set_labels(rf_model *m, const char *const *labels, size_t classes,
+                              rf_error *err);
+
+/* Loads the encoder of a catalogue name or a directory in half precision and notes name
+ * (a directory as its absolute path) and sha256. */
+rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err);
+
+/* (Re)writes m->json from the rest, as if everything that is in memory were stored. */
+rf_status rf_model_describe(rf_model *m, rf_error *err);
+
+/* What a model file says about itself, as a JSON object, given what is stored in it.
+ * NULL on failure. */
+typedef struct rf_model_extent {
+    bool encoder;  /* contained, not referred to */
+    bool features; /* with the class of each row */
+    bool texts;
+} rf_model_extent;
+json_t *rf_model_describe_as(const rf_model *m, rf_model_extent stored, rf_error *err);
+
+/* A model from a container that is open already: it becomes the model's, or is closed on
+ * failure. */
+rf_model *rf_model_from(rf_container *file, rf_error *err);
+
+#endif

@@ -1,0 +1,288 @@
+/*
+ * model_load.c - a model from a sealed file
+ *
+ * The container has checked that the bytes are those that were written; here everything
+ * else is: shapes against each other, numbers for sense, the description against the
+ * content. What is large and used by rows (words, features, texts) stays in the mapping.
+ */
+#include "model/model_read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The description --------------------------------------------------------------- */
+
+static rf_status want_string(const rf_model_reading *l, const json_t *object,
+                             const char *key, const char **out)
+{
+    const json_t *v = json_object_get(object, key);
+    *out = json_string_value(v);
+    if (*out)
+        return RF_OK;
+    return rf_fail(l->err, RF_ERR_FORMAT, 0, "%s: \"%s\" is %s, wanted a string", l->name,
+                   key, rf_json_type(v));
+}
+
+static rf_status want_count(const rf_model_reading *l, const json_t *object,
+                            const char *key, size_t *out)
+{
+    const json_t *v = json_object_get(object, key);
+    if (!json_is_integer(v) || json_integer_value(v) < 0)
+        return rf_fail(l->err, RF_ERR_FORMAT, 0, "%s: \"%s\" is %s, wanted a count",
+                       l->name, key, json_is_integer(v) ? "negative" : rf_json_type(v));
+    *out = (size_t)json_integer_value(v);
+    return RF_OK;
+}
+
+static rf_status want_object(const rf_model_reading *l, const char *key, json_t **out)
+{
+    *out = json_object_get(l->file->json, key);
+    if (json_is_object(*out))
+        return RF_OK;
+    return rf_fail(l->err, RF_ERR_FORMAT, 0, "%s: \"%s\" is %s, wanted an object",
+                   l->name, key, rf_json_type(*out));
+}
+
+static rf_status take_labels(rf_model_reading *l)
+{
+    const json_t *list = json_object_get(l->file->json, "labels");
+    size_t n = json_array_size(list);
+    if (!json_is_array(list))
+        return rf_fail(l->err, RF_ERR_FORMAT, 0, "%s: \"labels\" is %s, wanted an array",
+                       l->name, rf_json_type(list));
+    const char **labels = calloc(n + 1, sizeof *labels);
+    if (!labels)
+        return rf_fail_nomem(l->err, (n + 1) * sizeof *labels, "labels");
+    rf_status st = RF_OK;
+    for (size_t i = 0; i < n && st == RF_OK; i++) {
+        labels[i] = json_string_value(json_array_get(list, i));
+        if (!labels[i])
+            st = rf_fail(l->err, RF_ERR_FORMAT, i, "%s: label %zu is %s, wanted a string",
+                         l->name, i + 1, rf_json_type(json_array_get(list, i)));
+    }
+    rf_error why = {0};
+    if (st == RF_OK && (st = rf_model_set_labels(l->m, labels, n, &why)) != RF_OK)
+        rf_fail(l->err, st, why.pos, "%s: %s", l->name, why.msg);
+    free(labels);
+    return st;
+}
+
+static rf_status take_method(rf_model_reading *l)
+{
+    const char *method;
+    rf_status st = want_string(l, l->file->json, "method", &method);
+    if (st == RF_OK && strcmp(method, "ans") != 0)
+        st = rf_fail(l->err, RF_ERR_VERSION, 0,
+                     "%s: method \"%.40s\", this program knows \"ans\"", l->name, method);
+    return st;
+}
+
+/* ---- The encoder ------------------------------------------------------------------- */
+
+/* A slim model names the files of its encoder by their sha256; these are the ones found.
+ */
+static rf_status check_identity(rf_model_reading *l, const rf_encoder_files *found,
+                                const json_t *encoder)
+{
+    const rf_model *m = l->m;
+    char hex[RF_SHA256_HEX];
+    const json_t *files = json_object_get(encoder, "files");
+    for (size_t i = 0; i <= RF_ENCODER_PARTS; i++) {
+        bool weights = i == RF_ENCODER_PARTS;
+        const rf_encoder_part *p = weights ? NULL : &found->parts[i];
+        if (p && !p->name)
+            continue;
+        const char *name = weights ? "model.safetensors" : p->name;
+        const char *want =
+            weights ? m->encoder_sha256 : json_string_value(json_object_get(files, name));
+        if (weights)
+            rf_sha256_bytes(found->own.bytes, found->own.len, hex);
+        else
+            rf_sha256_bytes(p->bytes, p->len, hex);
+        if (!want || strcmp(hex, want) != 0)
+            return rf_fail(l->err, RF_ERR_FORMAT, 0,
+                           "%s: needs encoder %.100s as it was: %.150s/%s has sha256 %s, "
+                           "wanted %.64s",
+                           l->name, m->encoder_name, found->where, name, hex,
+                           want ? want : "no such file");
+    }
+    return RF_OK;
+}
+
+static rf_status open_cached(rf_model_reading *l, rf_encoder_files *files,
+                             const json_t *encoder)
+{
+    char dir[RF_PATH_MAX];
+    rf_error why = {0};
+    rf_status st = rf_encoder_path(l->m->encoder_name, dir, sizeof dir, &why);
+    if (st == RF_OK)
+        st = rf_encoder_files_open(files, dir, &why);
+    if (st != RF_OK)
+        return rf_fail(l->err, st, why.pos, "%s: refers to its encoder: %s", l->name,
+                       why.msg);
+    st = check_identity(l, files, encoder);
+    if (st != RF_OK)
+        rf_encoder_files_close(files);
+    return st;
+}
+
+/* Every file that the description names is there. (That those which are there are named
+ * is seen in check_identity and check_description.) */
+static rf_status check_files(const rf_model_reading *l, const rf_encoder_files *found,
+                             const json_t *encoder)
+{
+    json_t *files = json_object_get(encoder, "files");
+    for (void *it = json_object_iter(files); it; it = json_object_iter_next(files, it)) {
+        const char *name = json_object_iter_key(it);
+        bool there = false;
+        for (size_t i = 0; i < RF_ENCODER_PARTS; i++)
+            there |= found->parts[i].name && strcmp(found->parts[i].name, name) == 0;
+        if (!there)
+            return rf_fail(l->err, RF_ERR_FORMAT, 0,
+                           "%s: its encoder has a %.60s, which is not in %.200s", l->name,
+                           name, found->where);
+    }
+    return RF_OK;
+}
+
+static rf_status take_encoder(rf_model_reading *l)
+{
+    rf_model *m = l->m;
+    const char *name, *sha256;
+    json_t *encoder;
+    rf_encoder_files files;
+    rf_status st;
+    if ((st = want_object(l, "encoder", &encoder)) != RF_OK ||
+        (st = want_string(l, encoder, "name", &name)) != RF_OK ||
+        (st = want_string(l, encoder, "sha256", &sha256)) != RF_OK ||
+        (st = want_count(l, encoder, "tuned_layers", &m->tuned)) != RF_OK ||
+        (st = want_count(l, encoder, "max_tokens", &m->max_tokens)) != RF_OK)
+        return st;
+    const json_t *contained = json_object_get(encoder, "contained");
+    if (strlen(name) >= sizeof m->encoder_name || strlen(sha256) != RF_SHA256_HEX - 1 ||
+        !json_is_boolean(contained))
+        return rf_fail(l->err, RF_ERR_FORMAT, 0,
+                       "%s: \"encoder\" wants a name of up to %d bytes, a sha256 of 64, "
+                       "and \"contained\" true or false",
+                       l->name, RF_PATH_MAX - 1);
+    strcpy(m->encoder_name, name);
+    strcpy(m->encoder_sha256, sha256);
+    bool inside = json_is_true(contained);
+    st = inside ? rf_encoder_files_inside(&files, &l->file->file, l->err)
+                : open_cached(l, &files, encoder);
+    if (st != RF_OK)
+        return st;
+    if ((st = check_files(l, &files, encoder)) != RF_OK) {
+        rf_encoder_files_close(&files);
+        return st;
+    }
+    m->encoder = rf_encoder_load_files(&files, &l->file->file, m->tuned, l->err);
+    if (!m->encoder)
+        return l->err->code;
+    size_t most = m->encoder->config.positions;
+    if (m->max_tokens < 2 || m->max_tokens > most)
+        return rf_fail(l->err, RF_ERR_FORMAT, 0,
+                       "%s: \"max_tokens\" is %zu, wanted 2 to %zu", l->name,
+                       m->max_tokens, most);
+    return RF_OK;
+}
+
+/* ---- The whole --------------------------------------------------------------------- */
+
+/* Everything that `own` says, `found` says too; it may say more. On failure `at` names
+ * the place. */
+static bool agrees(const json_t *own, const json_t *found, char at[128], size_t n)
+{
+    if (json_is_object(own) && json_is_object(found)) {
+        json_t *o = (json_t *)(uintptr_t)own; /* iterating wants it so */
+        for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
+            const char *key = json_object_iter_key(it);
+            int more = snprintf(at + n, 128 - n, "%s%.60s", n ? "." : "", key);
+            size_t end = n + (size_t)more < 128 ? n + (size_t)more : 127;
+            if (!agrees(json_object_iter_value(it), json_object_get(found, key), at, end))
+                return false;
+        }
+        return true;
+    }
+    if (json_is_array(own) && json_array_size(own) == json_array_size(found)) {
+        for (size_t i = 0; i < json_array_size(own); i++)
+            if (!agrees(json_array_get(own, i), json_array_get(found, i), at, n))
+                return false;
+        return true;
+    }
+    return json_equal(own, found);
+}
+
+/* What the file says about itself is what we would say about its content. */
+static rf_status check_description(rf_model_reading *l, bool contained)
+{
+    const rf_model *m = l->m;
+    char at[128] = "";
+    json_t *own = rf_model_describe_as(
+        m, (rf_model_extent){contained, m->n_rows > 0, m->texts}, l->err);
+    if (!own)
+        return l->err->code;
+    (void)json_object_del(own, "program"); /* any may have written it */
+    bool good = agrees(own, l->file->json, at, 0);
+    json_decref(own);
+    return good ? RF_OK
+                : rf_fail(l->err, RF_ERR_FORMAT, 0,
+                          "%s: the description does not fit the content at \"%s\"",
+                          l->name, at);
+}
+
+static rf_status take_words(rf_model_reading *l)
+{
+    json_t *settings, *summary;
+    rf_status st;
+    if ((st = want_object(l, "settings", &settings)) != RF_OK ||
+        (st = want_object(l, "summary", &summary)) != RF_OK)
+        return st;
+    l->m->settings = json_incref(settings);
+    l->m->summary = json_incref(summary);
+    const char *text = rf_safetensors_metadata(&l->file->file, "ringfence.json");
+    l->m->json = strdup(text);
+    return l->m->json ? RF_OK : rf_fail_nomem(l->err, strlen(text), "a description");
+}
+
+static rf_status load(rf_model_reading *l)
+{
+    rf_status st;
+    if ((st = take_method(l)) != RF_OK || (st = take_labels(l)) != RF_OK ||
+        (st = take_encoder(l)) != RF_OK || (st = rf_model_take_known(l)) != RF_OK ||
+        (st = rf_model_take_heads(l)) != RF_OK ||
+        (st = rf_model_take_classes(l)) != RF_OK ||
+        (st = rf_model_take_rows(l)) != RF_OK || (st = take_words(l)) != RF_OK)
+        return st;
+    st = check_description(l, l->m->encoder->files.shared);
+    rf_map_forget(&l->file->file.map, 0, l->file->file.map.len);
+    return st;
+}
+
+rf_model *rf_model_from(rf_container *file, rf_error *err)
+{
+    rf_error local = {0};
+    err = err ? err : &local;
+    rf_model *m = rf_model_new(err);
+    if (!m) {
+        rf_container_close(file);
+        return NULL;
+    }
+    m->file = *file;
+    *file = (rf_container){0};
+    rf_model_reading l = {
+        .m = m, .file = &m->file, .name = m->file.file.name, .err = err};
+    if (load(&l) == RF_OK)
+        return m;
+    rf_model_free(m);
+    return NULL;
+}
+
+rf_model *rf_model_load(const char *path, rf_error *err)
+{
+    rf_container file;
+    if (rf_container_open(&file, path, "model", err) != RF_OK)
+        return NULL;
+    return rf_model_from(&file, err);
+}

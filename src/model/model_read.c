@@ -1,0 +1,213 @@
+/* model_read.c - the classifier, the classes and the training rows of a model file */
+#include "model/model_read.h"
+
+#include "num/panels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const float *floats_of(const rf_tensor *t)
+{
+    return (const float *)(const void *)t->data; /* aligned: container.c saw to it */
+}
+
+/* A tensor of finite floats of this shape. */
+static rf_status take_floats(const rf_model_reading *l, const char *name, size_t rank,
+                             size_t n0, size_t n1, size_t n2, const float **out)
+{
+    const size_t shape[] = {n0, n1, n2};
+    const rf_tensor *t = rf_container_find(l->file, name, RF_F32, rank, shape, l->err);
+    if (!t)
+        return RF_ERR_FORMAT;
+    *out = floats_of(t);
+    if (!rf_kernels()->all_finite(*out, t->count))
+        return rf_fail(l->err, RF_ERR_NUMERIC, t->offset,
+                       "%s: tensor \"%s\": a NaN or an infinity, wanted finite numbers",
+                       l->name, name);
+    return RF_OK;
+}
+
+rf_status rf_model_take_known(rf_model_reading *l)
+{
+    rf_known *k = &l->m->known;
+    size_t d = l->m->encoder->config.width, c = l->m->classes;
+    const float *w1, *b1, *w2, *b2;
+    rf_status st;
+    if ((st = take_floats(l, "known.dense.weight", 2, d, d, 0, &w1)) != RF_OK ||
+        (st = take_floats(l, "known.dense.bias", 1, d, 0, 0, &b1)) != RF_OK ||
+        (st = take_floats(l, "known.out.weight", 2, c, d, 0, &w2)) != RF_OK ||
+        (st = take_floats(l, "known.out.bias", 1, c, 0, 0, &b2)) != RF_OK ||
+        (st = rf_known_init(k, d, c, l->err)) != RF_OK)
+        return st;
+    rf_panels_pack(k->dense_w, w1, d, d);
+    memcpy(k->dense_b, b1, d * sizeof *b1);
+    rf_panels_pack(k->out_w, w2, c, d);
+    memcpy(k->out_b, b2, c * sizeof *b2);
+    return RF_OK;
+}
+
+rf_status rf_model_take_heads(rf_model_reading *l)
+{
+    rf_heads *h = &l->m->heads;
+    size_t d = l->m->encoder->config.width, c = l->m->classes;
+    const float *w1, *b1, *w2, *b2, *w3, *b3;
+    rf_status st;
+    if ((st = take_floats(l, "open.hidden1.weight", 3, c, RF_HEAD_1, d, &w1)) != RF_OK ||
+        (st = take_floats(l, "open.hidden1.bias", 2, c, RF_HEAD_1, 0, &b1)) != RF_OK ||
+        (st = take_floats(l, "open.hidden2.weight", 3, c, RF_HEAD_2, RF_HEAD_1, &w2)) !=
+            RF_OK ||
+        (st = take_floats(l, "open.hidden2.bias", 2, c, RF_HEAD_2, 0, &b2)) != RF_OK ||
+        (st = take_floats(l, "open.out.weight", 2, c, RF_HEAD_2, 0, &w3)) != RF_OK ||
+        (st = take_floats(l, "open.out.bias", 1, c, 0, 0, &b3)) != RF_OK ||
+        (st = rf_heads_init(h, d, c, l->err)) != RF_OK)
+        return st;
+    for (size_t i = 0; i < c; i++) {
+        rf_head a = rf_head_at(h, i);
+        rf_panels_pack(a.w1, w1 + i * RF_HEAD_1 * d, RF_HEAD_1, d);
+        memcpy(a.b1, b1 + i * RF_HEAD_1, RF_HEAD_1 * sizeof *b1);
+        rf_panels_pack(a.w2, w2 + i * RF_HEAD_2 * RF_HEAD_1, RF_HEAD_2, RF_HEAD_1);
+        memcpy(a.b2, b2 + i * RF_HEAD_2, RF_HEAD_2 * sizeof *b2);
+        memcpy(a.w3, w3 + i * RF_HEAD_2, RF_HEAD_2 * sizeof *w3);
+        memset(a.b3, 0, 16 * sizeof *b3);
+        a.b3[0] = b3[i];
+    }
+    return RF_OK;
+}
+
+/* Finite numbers that cannot be negative, copied. */
+static rf_status copy_sizes(const rf_model_reading *l, const char *name, size_t rank,
+                            size_t n0, size_t n1, float **out)
+{
+    const float *from;
+    size_t n = n0 * (rank == 2 ? n1 : 1);
+    rf_status st = take_floats(l, name, rank, n0, n1, 0, &from);
+    if (st != RF_OK)
+        return st;
+    for (size_t i = 0; i < n; i++)
+        if (from[i] < 0.0f)
+            return rf_fail(l->err, RF_ERR_FORMAT, i,
+                           "%s: tensor \"%s\": element %zu is %g, wanted 0 or more",
+                           l->name, name, i, (double)from[i]);
+    *out = malloc(n * sizeof **out);
+    if (!*out)
+        return rf_fail_nomem(l->err, n * sizeof **out, name);
+    memcpy(*out, from, n * sizeof **out);
+    return RF_OK;
+}
+
+rf_status rf_model_take_classes(rf_model_reading *l)
+{
+    rf_class_stats *s = &l->m->stats;
+    size_t d = l->m->encoder->config.width, c = l->m->classes;
+    const float *mean;
+    rf_status st;
+    s->width = d;
+    s->classes = c;
+    if ((st = take_floats(l, "classes.mean", 2, c, d, 0, &mean)) != RF_OK ||
+        (st = copy_sizes(l, "classes.variance", 2, c, d, &s->variance)) != RF_OK ||
+        (st = copy_sizes(l, "classes.distance", 1, c, 0, &s->distance)) != RF_OK ||
+        (st = copy_sizes(l, "classes.radius", 1, c, 0, &l->m->radius)) != RF_OK)
+        return st;
+    const rf_tensor *rows =
+        rf_container_find(l->file, "classes.rows", RF_I64, 1, &c, l->err);
+    if (!rows)
+        return RF_ERR_FORMAT;
+    s->mean = malloc(c * d * sizeof *s->mean);
+    s->rows = malloc(c * sizeof *s->rows);
+    if (!s->mean || !s->rows)
+        return rf_fail_nomem(l->err, c * (d + 2) * sizeof(float), "class statistics");
+    memcpy(s->mean, mean, c * d * sizeof *s->mean);
+    for (size_t i = 0; i < c; i++) {
+        int64_t n = ((const int64_t *)(const void *)rows->data)[i];
+        if (n < 1)
+            return rf_fail(l->err, RF_ERR_FORMAT, i,
+                           "%s: tensor \"classes.rows\": class %zu has %lld rows, wanted "
+                           "1 or more",
+                           l->name, i + 1, (long long)n);
+        s->rows[i] = (size_t)n;
+    }
+    return RF_OK;
+}
+
+static rf_status check_rows(const rf_model_reading *l)
+{
+    const rf_model *m = l->m;
+    size_t width = m->encoder->config.width;
+    for (size_t i = 0; i < m->n_rows * width; i++)
+        if ((m->features[i] & 0x7c00) == 0x7c00)
+            return rf_fail(l->err, RF_ERR_NUMERIC, i / width,
+                           "%s: tensor \"train.features\": a NaN or an infinity in row "
+                           "%zu",
+                           l->name, i / width);
+    for (size_t i = 0; i < m->n_rows; i++)
+        if (m->row_class[i] < 0 || (size_t)m->row_class[i] >= m->classes)
+            return rf_fail(l->err, RF_ERR_FORMAT, i,
+                           "%s: tensor \"train.classes\": row %zu is of class %ld, "
+                           "wanted 0 to %zu",
+                           l->name, i, (long)m->row_class[i], m->classes - 1);
+    return RF_OK;
+}
+
+static rf_status check_texts(const rf_model_reading *l, size_t bytes)
+{
+    const rf_model *m = l->m;
+    uint64_t before = 0;
+    for (size_t i = 0; i < m->n_rows; i++) {
+        uint64_t end = m->text_ends[i];
+        if (end < before || end > bytes || (i + 1 == m->n_rows && end != bytes))
+            return rf_fail(l->err, RF_ERR_FORMAT, i,
+                           "%s: tensor \"train.text_ends\": text %zu ends at %llu, "
+                           "wanted %llu to %zu",
+                           l->name, i, (unsigned long long)end,
+                           (unsigned long long)(i + 1 == m->n_rows ? bytes : before),
+                           bytes);
+        before = end;
+    }
+    return RF_OK;
+}
+
+/* The mapping is read-only; the model keeps these pointers as it would its own. */
+static void *mapped(const rf_tensor *t)
+{
+    return (void *)(uintptr_t)t->data;
+}
+
+rf_status rf_model_take_rows(rf_model_reading *l)
+{
+    rf_model *m = l->m;
+    const rf_safetensors *s = &l->file->file;
+    m->rows_mapped = true;
+    if (!rf_safetensors_find(s, "train.features"))
+        return RF_OK;
+    size_t shape[] = {RF_ANY_SIZE, m->encoder->config.width};
+    const rf_tensor *features =
+        rf_container_find(l->file, "train.features", RF_F16, 2, shape, l->err);
+    if (!features)
+        return RF_ERR_FORMAT;
+    shape[0] = features->shape[0];
+    const rf_tensor *classes =
+        rf_container_find(l->file, "train.classes", RF_I32, 1, shape, l->err);
+    if (!classes)
+        return RF_ERR_FORMAT;
+    if (shape[0] == 0)
+        return rf_fail(l->err, RF_ERR_FORMAT, features->offset,
+                       "%s: tensor \"train.features\" has no rows, wanted some or no "
+                       "such tensor",
+                       l->name);
+    m->n_rows = shape[0];
+    m->features = mapped(features);
+    m->row_class = mapped(classes);
+    rf_status st = check_rows(l);
+    if (st != RF_OK || !rf_safetensors_find(s, "train.texts"))
+        return st;
+    const rf_tensor *ends =
+        rf_container_find(l->file, "train.text_ends", RF_I64, 1, shape, l->err);
+    shape[0] = RF_ANY_SIZE;
+    const rf_tensor *texts =
+        ends ? rf_container_find(l->file, "train.texts", RF_U8, 1, shape, l->err) : NULL;
+    if (!texts)
+        return RF_ERR_FORMAT;
+    m->texts = mapped(texts);
+    m->text_ends = mapped(ends);
+    return check_texts(l, texts->count);
+}

@@ -1,0 +1,225 @@
+/*
+ * Figures: cases worked out by hand from the definitions (those of sklearn's
+ * precision_recall_fscore_support with zero_division=0, macro average), and a second
+ * implementation that counts over the rows themselves.
+ */
+#include "model/metrics.h"
+
+#include "base/rng.h"
+#include "scratch.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SAME(got, want) same(#got, got, want)
+
+static void same(const char *what, double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-9)) /* of 100: rounding in double only */
+        fail_msg("%s is %.12f, wanted %.12f", what, got, want);
+}
+
+static rf_evaluation filled(size_t classes, const size_t *confusion)
+{
+    rf_evaluation e;
+    assert_int_equal(rf_evaluation_init(&e, classes, NULL), RF_OK);
+    for (size_t i = 0; i <= classes; i++)
+        for (size_t j = 0; j <= classes; j++)
+            for (size_t n = confusion[i * (classes + 1) + j]; n > 0; n--)
+                rf_evaluation_add(&e, i < classes ? i : RF_OPEN,
+                                  j < classes ? j : RF_OPEN);
+    rf_evaluation_finish(&e);
+    for (size_t i = 0; i < (classes + 1) * (classes + 1); i++)
+        assert_int_equal(e.confusion[i], confusion[i]);
+    return e;
+}
+
+/* Two classes and open; rows are the truth.
+ *           a  b  open   support
+ *   a       3  1  1      5
+ *   b       0  4  2      6
+ *   open    2  0  7      9
+ *   answers 5  5  10     20
+ *   a:    p 3/5,  r 3/5, f 3/5       b: p 4/5, r 4/6, f 8/11
+ *   open: p 7/10, r 7/9, f 14/19 */
+static void by_hand(void **state)
+{
+    (void)state;
+    static const size_t confusion[] = {3, 1, 1, 0, 4, 2, 2, 0, 7};
+    rf_evaluation e = filled(2, confusion);
+    assert_int_equal(e.n, 20);
+    assert_int_equal(e.n_open, 9);
+    assert_int_equal(e.classes, 2);
+    SAME(e.accuracy, 70.0);
+    SAME(e.scores[0].precision, 60.0);
+    SAME(e.scores[0].recall, 60.0);
+    SAME(e.scores[0].f1, 60.0);
+    SAME(e.scores[1].precision, 80.0);
+    SAME(e.scores[1].recall, 200.0 / 3);
+    SAME(e.scores[1].f1, 800.0 / 11);
+    SAME(e.scores[2].precision, 70.0);
+    SAME(e.scores[2].recall, 700.0 / 9);
+    SAME(e.scores[2].f1, 1400.0 / 19);
+    SAME(e.f1_known, (60.0 + 800.0 / 11) / 2);
+    SAME(e.f1_open, 1400.0 / 19);
+    SAME(e.f1, (60.0 + 800.0 / 11 + 1400.0 / 19) / 3);
+    assert_int_equal(e.scores[1].support, 6);
+    assert_int_equal(e.scores[1].predicted, 5);
+    assert_int_equal(e.scores[1].correct, 4);
+    rf_evaluation_release(&e);
+}
+
+/* A class that neither occurs nor is answered counts 0 in the mean, and so does one that
+ * is answered but never right. */
+static void nothing_to_divide(void **state)
+{
+    (void)state;
+    static const size_t confusion[] = {
+        2, 0, 0, 2, /* a: p 2/2, r 2/4, f 2/3 */
+        0, 0, 0, 0, /* b: nothing at all */
+        0, 0, 0, 1, /* c: occurs, never answered */
+        0, 1, 0, 0, /* open: answered 3 times, never right; the answer was b */
+    };
+    rf_evaluation e = filled(3, confusion);
+    SAME(e.scores[0].f1, 200.0 / 3);
+    SAME(e.scores[1].precision, 0.0);
+    SAME(e.scores[1].recall, 0.0);
+    SAME(e.scores[1].f1, 0.0);
+    SAME(e.scores[2].f1, 0.0);
+    SAME(e.scores[3].f1, 0.0);
+    SAME(e.f1_known, 200.0 / 9);
+    SAME(e.f1_open, 0.0);
+    SAME(e.f1, 200.0 / 12);
+    SAME(e.accuracy, 100.0 / 3);
+    rf_evaluation_release(&e);
+}
+
+static void no_open_rows(void **state)
+{
+    (void)state;
+    static const size_t confusion[] = {4, 0, 0, 0, 4, 0, 0, 0, 0};
+    rf_evaluation e = filled(2, confusion);
+    assert_int_equal(e.n_open, 0);
+    SAME(e.accuracy, 100.0);
+    SAME(e.f1_known, 100.0);
+    SAME(e.f1_open, 0.0);
+    SAME(e.f1, 200.0 / 3);
+    rf_evaluation_release(&e);
+}
+
+static void nothing_but_open_rows(void **state)
+{
+    (void)state;
+    static const size_t confusion[] = {0, 0, 0, 0, 0, 0, 1, 0, 3};
+    rf_evaluation e = filled(2, confusion);
+    SAME(e.accuracy, 75.0);
+    SAME(e.f1_open, 600.0 / 7); /* p 1, r 3/4 */
+    SAME(e.f1_known, 0.0);
+    SAME(e.f1, 200.0 / 7);
+    rf_evaluation_release(&e);
+}
+
+static void no_rows(void **state)
+{
+    (void)state;
+    static const size_t confusion[4];
+    rf_evaluation e = filled(1, confusion);
+    assert_int_equal(e.n, 0);
+    SAME(e.accuracy, 0.0);
+    SAME(e.f1, 0.0);
+    rf_evaluation_release(&e);
+    rf_evaluation_release(&e); /* twice is harmless */
+    e = (rf_evaluation){0};
+    rf_evaluation_release(&e);
+}
+
+/* The published numbers of one cell hold the identity to their two decimals; ours hold it
+ * to rounding. */
+static void assert_identity(const rf_evaluation *e)
+{
+    SAME(e->f1,
+         ((double)e->classes * e->f1_known + e->f1_open) / (double)(e->classes + 1));
+}
+
+/* F1 as twice the right answers over all that were wanted and all that were given, with
+ * one pass over the rows per class. */
+static void brute_force(const rf_evaluation *e, const size_t *truth, const size_t *answer,
+                        size_t n)
+{
+    double sum = 0.0;
+    size_t right = 0, open = 0;
+    for (size_t c = 0; c <= e->classes; c++) {
+        size_t id = c < e->classes ? c : RF_OPEN, tp = 0, fp = 0, fn = 0;
+        for (size_t i = 0; i < n; i++) {
+            tp += truth[i] == id && answer[i] == id;
+            fp += truth[i] != id && answer[i] == id;
+            fn += truth[i] == id && answer[i] != id;
+        }
+        double f1 = tp ? 200.0 * (double)tp / (double)(2 * tp + fp + fn) : 0.0;
+        SAME(e->scores[c].f1, f1);
+        SAME(e->scores[c].precision, tp ? 100.0 * (double)tp / (double)(tp + fp) : 0.0);
+        SAME(e->scores[c].recall, tp ? 100.0 * (double)tp / (double)(tp + fn) : 0.0);
+        assert_int_equal(e->scores[c].support, tp + fn);
+        assert_int_equal(e->scores[c].predicted, tp + fp);
+        assert_int_equal(e->scores[c].correct, tp);
+        right += tp;
+        if (id == RF_OPEN) {
+            SAME(e->f1_open, f1);
+            open = tp + fn;
+        } else {
+            sum += f1;
+        }
+    }
+    assert_int_equal(e->n, n);
+    assert_int_equal(e->n_open, open);
+    SAME(e->accuracy, 100.0 * (double)right / (double)n);
+    SAME(e->f1_known, sum / (double)e->classes);
+}
+
+static void random_answers(void **state)
+{
+    (void)state;
+    rf_rng r = rf_rng_open(3);
+    for (size_t round = 0; round < 300; round++) {
+        size_t classes = 1 + rf_rng_next(&r) % 30, n = 1 + rf_rng_next(&r) % 400;
+        size_t truth[400], answer[400];
+        /* Sometimes only a few of the classes occur, and often the answer is right. */
+        size_t occur = 1 + rf_rng_next(&r) % (classes + 1);
+        rf_evaluation e;
+        assert_int_equal(rf_evaluation_init(&e, classes, NULL), RF_OK);
+        for (size_t i = 0; i < n; i++) {
+            size_t t = rf_rng_next(&r) % occur, a = rf_rng_next(&r) % (classes + 1);
+            truth[i] = t < classes ? t : RF_OPEN;
+            answer[i] = rf_rng_next(&r) % 3 ? truth[i] : a < classes ? a : RF_OPEN;
+            rf_evaluation_add(&e, truth[i], answer[i]);
+            if (i == n / 2)
+                rf_evaluation_finish(&e); /* may be asked in between */
+        }
+        rf_evaluation_finish(&e);
+        brute_force(&e, truth, answer, n);
+        assert_identity(&e);
+        rf_evaluation_release(&e);
+    }
+}
+
+static void too_many_classes(void **state)
+{
+    (void)state;
+    rf_error err = {0};
+    rf_evaluation e;
+    assert_int_equal(rf_evaluation_init(&e, SIZE_MAX / 2, &err), RF_ERR_NOMEM);
+    assert_error(&err, RF_ERR_NOMEM, "a confusion matrix");
+    assert_null(e.scores);
+    assert_null(e.confusion);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_hand),          cmocka_unit_test(nothing_to_divide),
+        cmocka_unit_test(no_open_rows),     cmocka_unit_test(nothing_but_open_rows),
+        cmocka_unit_test(no_rows),          cmocka_unit_test(random_answers),
+        cmocka_unit_test(too_many_classes),
+    };
+    return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+/* test_train.c - rf_train as a whole on the tiny encoder: the same bits by every way that
+ * must not matter, switches that must, and what it refuses */
+#include "base/file.h"
+#include "model/checkpoint.h"
+#include "model/model.h"
+#include "scratch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TINY GOLDEN_DIR "/tiny/encoder"
+
+/* Three classes that share some words; `each` texts of a class. */
+static rf_dataset *make_data(size_t each)
+{
+    static const char *const words[3][2] = {
+        {"refund", "cancel"}, {"where", "order"}, {"hello", "thank"}};
+    rf_dataset *data = rf_dataset_new(NULL);
+    assert_non_null(data);
+    for (size_t i = 0; i < 3 * each; i++) {
+        char text[64], label[8];
+        int n = snprintf(text, sizeof text, "please %s my %s %zu",
+                         words[i % 3][i / 3 % 2], words[i % 3][1], i);
+        int m = snprintf(label, sizeof label, "c%zu", i % 3);
+        assert_int_equal(rf_dataset_add(data, text, (size_t)n, label, (size_t)m, NULL),
+                         RF_OK);
+    }
+    return data;
+}
+
+static rf_train_options quick(void)
+{
+    rf_train_options o = rf_train_options_default();
+    o.encoder = TINY;
+    o.threads = 1;
+    o.epochs = 4;
+    o.patience = 4;
+    o.batch = 8;
+    o.known_rate = 0.01f;
+    o.head_steps = 8;
+    o.head_negatives = 16;
+    return o;
+}
+
+static rf_model *train(const rf_dataset *data, const rf_train_options *o)
+{
+    rf_error err = {0};
+    rf_model *m = rf_train(data, NULL, o, &err);
+    if (!m)
+        fail_msg("%s", err.msg);
+    return m;
+}
+
+static bool same_numbers(const rf_model *a, const rf_model *b)
+{
+    size_t heads = a->classes * rf_head_floats(a->heads.width);
+    return a->known.floats == b->known.floats &&
+           memcmp(a->known.block, b->known.block, a->known.floats * sizeof(float)) == 0 &&
+           memcmp(a->heads.block, b->heads.block, heads * sizeof(float)) == 0 &&
+           a->n_rows == b->n_rows &&
+           memcmp(a->features, b->features,
+                  a->n_rows * a->heads.width * sizeof *a->features) == 0;
+}
+
+static void threads_and_cache_change_nothing(void **state)
+{
+    (void)state;
+    rf_dataset *data = make_data(12);
+    rf_train_options o = quick();
+    rf_model *want = train(data, &o);
+    o.threads = 3;
+    o.cache_mb = 0; /* activations in a file */
+    rf_model *got = train(data, &o);
+    assert_true(same_numbers(want, got));
+    rf_model_free(got);
+    o.seed = 1; /* while this must matter */
+    got = train(data, &o);
+    assert_false(same_numbers(want, got));
+    rf_model_free(got);
+    rf_model_free(want);
+    rf_dataset_free(data);
+}
+
+/* Frozen: the layers are the encoder's own, rounded; live: they are not. */
+static void train_layers_says_what_learns(void **state)
+{
+    (void)state;
+    rf_dataset *data = make_data(12);
+    rf_encoder *e = rf_encoder_load_half(TINY, NULL);
+    assert_non_null(e);
+    for (size_t live = 0; live <= e->config.layers; live++) {
+        rf_train_options o = quick();
+        o.train_layers = live;
+        rf_model *m = train(data, &o);
+        assert_int_equal(m->tuned, live);
+        for (size_t i = 0; i < e->config.layers; i++) {
+            size_t n = e->config.width * e->config.width;
+            bool same = memcmp(m->encoder->layers[i].attn_w, e->layers[i].attn_w,
+                               n * sizeof(float)) == 0;
+            assert_int_equal(same, i < e->config.layers - live);
+        }
+        rf_model_free(m);
+    }
+    rf_encoder_free(e);
+    rf_dataset_free(data);
+}
+
+static json_t *summary_of(const rf_model *m)
+{
+    return json_object_get(m->summary, "known");
+}
+
+/* Patience ends it; without a dev set it runs through. */
+static void it_stops_when_dev_says_so(void **state)
+{
+    (void)state;
+    rf_dataset *data = make_data(12);
+    rf_train_options o = quick();
+    o.epochs = 60;
+    o.patience = 2;
+    rf_model *m = train(data, &o);
+    json_int_t epochs = json_integer_value(json_object_get(summary_of(m), "epochs"));
+    json_int_t best = json_integer_value(json_object_get(summary_of(m), "best_epoch"));
+    assert_true(epochs < 60 && epochs == best + 2);
+    rf_model_free(m);
+    o.epochs = 5;
+    o.dev_share = 0.0;
+    m = train(data, &o);
+    assert_int_equal(json_integer_value(json_object_get(summary_of(m), "epochs")), 5);
+    assert_int_equal(json_integer_value(json_object_get(summary_of(m), "best_epoch")), 5);
+    assert_int_equal(m->n_rows, 36);
+    rf_model_free(m);
+    rf_dataset_free(data);
+}
+
+static void each_switch_changes_the_heads_only(void **state)
+{
+    (void)state;
+    rf_dataset *data = make_data(12);
+    rf_train_options base = quick();
+    rf_model *want = train(data, &base);
+    for (size_t i = 0; i < 5; i++) {
+        rf_train_options o = base;
+        if (i == 0)
+            o.lambda = 0.0f;
+        if (i == 1)
+            o.no_noise = true;
+        if (i == 2)
+            o.radius = 100.0f;
+        if (i == 3)
+            o.ascent_steps = 3;
+        if (i == 4)
+            o.negative_weight = 2.0f;
+        rf_model *m = train(data, &o);
+        size_t heads = m->classes * rf_head_floats(m->heads.width) * sizeof(float);
+        assert_memory_equal(m->known.block, want->known.block,
+                            m->known.floats * sizeof(float));
+        assert_memory_not_equal(m->heads.block, want->heads.block, heads);
+        rf_model_free(m);
+    }
+    rf_model_free(want);
+    rf_train_options o = base; /* without projection, a radius is of no consequence */
+    o.no_projection = true;
+    want = train(data, &o);
+    o.radius = 100.0f;
+    rf_model *m = train(data, &o);
+    assert_true(same_numbers(m, want));
+    rf_model_free(m);
+    rf_model_free(want);
+    rf_dataset_free(data);
+}
+
+/* One class, classes of one text: it works, and what it knows it accepts. */
+static void odd_data_trains(void **state)
+{
+    (void)state;
+    rf_train_options o = quick();
+    for (size_t classes = 1; classes <= 3; classes += 2) {
+        rf_dataset *data = rf_dataset_new(NULL);
+        for (size_t i = 0; i < classes; i++) {
+            char label[8];
+            int m = snprintf(label, sizeof label, "c%zu", i);
+            assert_int_equal(rf_dataset_add(data, "the order", 9, label, (size_t)m, NULL),
+                             RF_OK);
+        }
+        rf_model *m = train(data, &o);
+        rf_session *s = rf_session_new(m, 1, NULL);
+        rf_decision d;
+        assert_non_null(s);
+        assert_int_equal(rf_classify(s, "the order", 9, &d, NULL), RF_OK);
+        assert_true(d.confidence >= 0.0f && d.confidence <= 1.0f);
+        rf_session_free(s);
+        rf_model_free(m);
+        rf_dataset_free(data);
+    }
+}
+
+static void what_it_refuses(void **state)
+{
+    (void)state;
+    rf_error err;
+    rf_train_options o = quick();
+    rf_dataset *data = rf_dataset_new(NULL);
+    assert_null(rf_train(data, NULL, &o, &err));
+    assert_error(&err, RF_ERR_ARG, "no rows");
+    assert_int_equal(rf_dataset_add(data, "a", 1, "open", 4, NULL), RF_OK);
+    assert_null(rf_train(data, NULL, &o, &err));
+    assert_error(&err, RF_ERR_FORMAT, "\"open\"");
+    rf_dataset_free(data);
+    data = make_data(4);
+    o.train_layers = 99;
+    assert_null(rf_train(data, NULL, &o, &err));
+    assert_error(&err, RF_ERR_ARG, "train_layers is 99");
+    o = quick();
+    o.lambda = (float)strtod("nan", NULL);
+    assert_null(rf_train(data, NULL, &o, &err));
+    assert_error(&err, RF_ERR_ARG, "lambda");
+    o = quick();
+    o.encoder = "/nowhere/at/all";
+    assert_null(rf_train(data, NULL, &o, &err));
+    assert_int_equal(err.code, RF_ERR_MISSING);
+    o = quick();
+    o.encoder_rate = o.known_rate = 1.0f; /* diverges, or ends finite: never garbage */
+    o.epochs = 30;
+    rf_model *m = rf_train(data, NULL, &o, &err);
+    if (!m)
+        assert_int_equal(err.code, RF_ERR_NUMERIC);
+    rf_model_free(m);
+    rf_dataset_free(data);
+}
+
+static void a_checkpoint_has_one_user_and_one_training(void **state)
+{
+    (void)state;
+    char dir[RF_PATH_MAX], inside[RF_PATH_MAX];
+    rf_error err;
+    rf_checkpoint mine;
+    scratch_make(dir);
+    scratch_path(inside, dir, "ck");
+    json_t *identity = json_pack("{s:s}", "seed", "1");
+    assert_int_equal(rf_checkpoint_open(&mine, inside, false, identity, &err), RF_OK);
+    pid_t child = fork(); /* a lock is a process's */
+    if (child == 0) {
+        rf_checkpoint other;
+        _exit(rf_checkpoint_open(&other, inside, true, identity, NULL) == RF_ERR_ARG ? 0
+                                                                                     : 1);
+    }
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+    rf_checkpoint_close(&mine);
+    json_decref(identity);
+
+    rf_dataset *data = make_data(6);
+    rf_train_options o = quick();
+    o.checkpoint = inside;
+    rf_model *m = train(data, &o);
+    rf_model_free(m);
+    assert_null(rf_train(data, NULL, &o, &err)); /* not over an older one unasked */
+    assert_error(&err, RF_ERR_ARG, "holds the checkpoint", "resume");
+    o.resume = true;
+    o.epochs = 5;
+    assert_null(rf_train(data, NULL, &o, &err));
+    assert_error(&err, RF_ERR_ARG, "another training", "known.epochs was 4, is now 5");
+    rf_dataset_free(data);
+    scratch_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_and_cache_change_nothing),
+        cmocka_unit_test(train_layers_says_what_learns),
+        cmocka_unit_test(it_stops_when_dev_says_so),
+        cmocka_unit_test(each_switch_changes_the_heads_only),
+        cmocka_unit_test(odd_data_trains),
+        cmocka_unit_test(what_it_refuses),
+        cmocka_unit_test(a_checkpoint_has_one_user_and_one_training),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
