@@ -5,6 +5,10 @@
 #include "base/error.h"
 #include "options.h"
 
+extern const command command_train;
+extern const command command_predict;
+extern const command command_eval;
+extern const command command_inspect;
 extern const command command_tokenize;
 extern const command command_embed;
 extern const command command_encoder;

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const command *const commands[] = {&command_tokenize, &command_embed,
-                                          &command_encoder};
+static const command *const commands[] = {
+    &command_train,    &command_predict, &command_eval,   &command_inspect,
+    &command_tokenize, &command_embed,   &command_encoder};
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 int command_failed(const rf_error *err)
@@ -52,7 +53,7 @@ static void show_man(void)
         ".SH ENVIRONMENT\n.TP\n.B RINGFENCE_CACHE\nWhere encoders are kept; else "
         "$XDG_CACHE_HOME/ringfence or ~/.cache/ringfence.\n.TP\n.B RINGFENCE_KERNELS\n"
         "\"portable\" forces the kernels in plain C.\n.SH EXIT STATUS\n0 done, 1 failed, "
-        "2 wrong usage.\n");
+        "2 wrong usage; 130 and 143 stopped by Ctrl-C or SIGTERM.\n");
 }
 
 int main(int argc, char **argv)

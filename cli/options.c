@@ -7,19 +7,67 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HELP_MAX 400
+
+/* The sentence about an option, with the default that its value holds. */
+static const char *help_text(const option *o, char text[HELP_MAX])
+{
+    if (!o->shows_number)
+        return o->help;
+    double v = o->kind == OPTION_SIZE    ? (double)*(size_t *)o->value
+               : o->kind == OPTION_FLOAT ? (double)*(float *)o->value
+                                         : *(double *)o->value;
+    snprintf(text, HELP_MAX, "%s (default %g).", o->help, v);
+    return text;
+}
+
+/* Words from column 27 on, no line longer than 90 columns unless a word is. */
+static void show_wrapped(const char *text)
+{
+    enum { INDENT = 27, COLUMNS = 90 };
+    size_t column = INDENT;
+    for (bool first = true; *text; first = false) {
+        size_t n = strcspn(text, " ");
+        if (!first && column + 1 + n > COLUMNS) {
+            printf("\n%*s", INDENT, "");
+            column = INDENT;
+        } else if (!first) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", (int)n, text);
+        column += n;
+        text += n;
+        text += *text == ' ';
+    }
+    putchar('\n');
+}
+
+static void show_option(const option *o)
+{
+    char left[64], letter[8] = "", text[HELP_MAX];
+    if (o->letter)
+        snprintf(letter, sizeof letter, "-%c, ", o->letter);
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->arg ? " " : "",
+             o->arg ? o->arg : "");
+    printf("  %-24s ", left);
+    if (strlen(left) > 24)
+        printf("\n%27s", "");
+    show_wrapped(help_text(o, text));
+}
+
 static void show_help(const command *cmd, const option *options, size_t n)
 {
     printf("usage: ringfence %s %s\n\n%s\n", cmd->name, cmd->synopsis, cmd->summary);
     if (cmd->details)
         printf("\n%s\n", cmd->details);
-    printf("\noptions:\n");
+    printf("\noptions:\n  %-24s %s\n", "--help", "Show this text.");
     for (size_t i = 0; i < n; i++) {
-        char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", options[i].name,
-                 options[i].arg ? " " : "", options[i].arg ? options[i].arg : "");
-        printf("  %-24s %s\n", left, options[i].help);
+        if (options[i].name)
+            show_option(&options[i]);
+        else
+            printf("\n%s:\n", options[i].help);
     }
-    printf("  %-24s %s\n", "--help", "Show this text.");
 }
 
 /* Text for roff: a hyphen that is to be typed, and no line that begins with a dot. */
@@ -52,14 +100,25 @@ static void show_man(const command *cmd, const option *options, size_t n)
     }
     printf("\n.SH OPTIONS\n");
     for (size_t i = 0; i < n; i++) {
-        printf(".TP\n.B \\-\\-");
-        roff(options[i].name);
-        if (options[i].arg) {
+        const option *o = &options[i];
+        char text[HELP_MAX];
+        if (!o->name) {
+            printf(".SS ");
+            roff(o->help);
+            putchar('\n');
+            continue;
+        }
+        printf(".TP\n.B ");
+        if (o->letter)
+            printf("\\-%c, ", o->letter);
+        printf("\\-\\-");
+        roff(o->name);
+        if (o->arg) {
             putchar(' ');
-            roff(options[i].arg);
+            roff(o->arg);
         }
         putchar('\n');
-        roff(options[i].help);
+        roff(help_text(o, text));
         putchar('\n');
     }
     printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage.\n.SH SEE ALSO\n"
@@ -78,6 +137,24 @@ static bool set_size(const command *cmd, const option *o, const char *text)
     }
     screen_complain("%s: --%s is \"%s\", wanted a whole number from %zu to %zu",
                     cmd->name, o->name, text, o->min, o->max);
+    return false;
+}
+
+static bool set_real(const command *cmd, const option *o, const char *text)
+{
+    char *end;
+    double v = strtod(text, &end);
+    /* Written so that "nan" fails; strtod would also take " 1" and "0x1". */
+    if (*text && !strpbrk(text, " \t\n\v\f\rxX") && *end == '\0' && v >= o->least &&
+        v <= o->most) {
+        if (o->kind == OPTION_FLOAT)
+            *(float *)o->value = (float)v;
+        else
+            *(double *)o->value = v;
+        return true;
+    }
+    screen_complain("%s: --%s is \"%s\", wanted a number from %g to %g", cmd->name,
+                    o->name, text, o->least, o->most);
     return false;
 }
 
@@ -103,6 +180,8 @@ static bool set(const command *cmd, const option *o, const char *text)
     case OPTION_FLAG: *(bool *)o->value = true; return true;
     case OPTION_TEXT: *(const char **)o->value = text; return true;
     case OPTION_SIZE: return set_size(cmd, o, text);
+    case OPTION_FLOAT:
+    case OPTION_REAL: return set_real(cmd, o, text);
     case OPTION_CHOICE: return set_choice(cmd, o, text);
     }
     return false;
@@ -111,21 +190,37 @@ static bool set(const command *cmd, const option *o, const char *text)
 static const option *find(const option *options, size_t n, const char *name, size_t len)
 {
     for (size_t i = 0; i < n; i++)
-        if (strlen(options[i].name) == len && memcmp(options[i].name, name, len) == 0)
+        if (options[i].name && strlen(options[i].name) == len &&
+            memcmp(options[i].name, name, len) == 0)
             return &options[i];
     return NULL;
 }
 
-/* One argument that begins with "--"; *i moves on if it takes the next as its value. */
+static const option *find_letter(const option *options, size_t n, const char *arg)
+{
+    for (size_t i = 0; i < n; i++)
+        if (options[i].letter && arg[1] == options[i].letter && !arg[2])
+            return &options[i];
+    return NULL;
+}
+
+/* One argument that begins with "-"; *i moves on if it takes the next as its value. */
 static bool take_option(const command *cmd, const option *options, size_t n, int argc,
                         char **argv, int *i)
 {
-    const char *name = argv[*i] + 2, *equals = strchr(name, '=');
-    size_t len = equals ? (size_t)(equals - name) : strlen(name);
-    const option *o = find(options, n, name, len);
+    const char *arg = argv[*i], *equals = NULL;
+    size_t len = strlen(arg);
+    const option *o;
+    if (arg[1] == '-') {
+        equals = strchr(arg, '=');
+        len = equals ? (size_t)(equals - arg) : len;
+        o = find(options, n, arg + 2, len - 2);
+    } else {
+        o = find_letter(options, n, arg);
+    }
     if (!o) {
-        screen_complain("%s: no option --%.*s (see ringfence %s --help)", cmd->name,
-                        (int)len, name, cmd->name);
+        screen_complain("%s: no option %.*s (see ringfence %s --help)", cmd->name,
+                        (int)len, arg, cmd->name);
         return false;
     }
     const char *value = equals ? equals + 1 : NULL;
@@ -149,23 +244,23 @@ parse_result options_parse(const command *cmd, const option *options, size_t n_o
 {
     bool only_positional = false;
     *n_positional = 0;
+    /* Help first: it shows defaults, which the options before it would change. */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            show_help(cmd, options, n_options);
+            return PARSE_DONE;
+        } else if (strcmp(argv[i], "--help-man") == 0) {
+            show_man(cmd, options, n_options);
+            return PARSE_DONE;
+        }
+    }
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];
         if (!only_positional && strcmp(a, "--") == 0) {
             only_positional = true;
-        } else if (!only_positional && strcmp(a, "--help") == 0) {
-            show_help(cmd, options, n_options);
-            return PARSE_DONE;
-        } else if (!only_positional && strcmp(a, "--help-man") == 0) {
-            show_man(cmd, options, n_options);
-            return PARSE_DONE;
-        } else if (!only_positional && a[0] == '-' && a[1] == '-') {
+        } else if (!only_positional && a[0] == '-' && a[1]) {
             if (!take_option(cmd, options, n_options, argc, argv, &i))
                 return PARSE_BAD;
-        } else if (!only_positional && a[0] == '-' && a[1]) {
-            screen_complain("%s: no option %s (see ringfence %s --help)", cmd->name, a,
-                            cmd->name);
-            return PARSE_BAD;
         } else if (*n_positional == max_positional) {
             screen_complain("%s: one argument too many: \"%s\" (usage: ringfence %s %s)",
                             cmd->name, a, cmd->name, cmd->synopsis);

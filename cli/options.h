@@ -10,17 +10,22 @@
 typedef enum option_kind {
     OPTION_FLAG,   /* bool *value */
     OPTION_SIZE,   /* size_t *value, min..max */
+    OPTION_FLOAT,  /* float *value, least..most */
+    OPTION_REAL,   /* double *value, least..most */
     OPTION_TEXT,   /* const char **value */
     OPTION_CHOICE, /* int *value: index into choices */
 } option_kind;
 
 typedef struct option {
-    const char *name; /* without dashes */
+    const char *name; /* without dashes; NULL: a heading, its words are in help */
+    char letter;      /* the short form -o, if there is one */
     option_kind kind;
     void *value;
-    const char *arg;  /* shown in help: "N"; NULL for a flag */
-    const char *help; /* one sentence, default included */
+    const char *arg;   /* shown in help: "N"; NULL for a flag */
+    const char *help;  /* one sentence, default included */
+    bool shows_number; /* help adds " (default N).", the number that *value holds */
     size_t min, max;
+    double least, most;
     const char *const *choices; /* ends with NULL */
 } option;
 
@@ -39,7 +44,8 @@ typedef enum parse_result {
 } parse_result;
 
 /* argv[0] is the command's name. Options and positional arguments may be mixed; "--"
- * ends options; "-" is positional. Both "--name value" and "--name=value" work. */
+ * ends options; "-" is positional. Both "--name value" and "--name=value" work, and
+ * "-o value" for an option with a letter. */
 parse_result options_parse(const command *cmd, const option *options, size_t n_options,
                            int argc, char **argv, const char **positional,
                            size_t max_positional, size_t *n_positional);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,18 +30,39 @@ void screen_complain(const char *fmt, ...)
     fputc('\n', stderr);
 }
 
+/* Whether a new line is due. */
+static bool due(double t, bool always)
+{
+    if (!isatty(STDERR_FILENO) || (!always && t - progress.last < 0.2))
+        return false;
+    progress.last = t;
+    progress.shown = true;
+    return true;
+}
+
 void screen_progress(const char *what, size_t done)
 {
     double t = now();
     if (progress.began == 0.0)
         progress.began = progress.last = t;
     /* With results on the same terminal a moving line would only tear them apart. */
-    if (t - progress.last < 0.2 || !isatty(STDERR_FILENO) || isatty(STDOUT_FILENO))
+    if (isatty(STDOUT_FILENO) || !due(t, false))
         return;
-    progress.last = t;
-    progress.shown = true;
     fprintf(stderr, "\r%zu %s, %.0f per second \033[K", done, what,
             (double)done / (t - progress.began));
+    fflush(stderr);
+}
+
+void screen_progress_line(bool always, const char *fmt, ...)
+{
+    va_list ap;
+    if (!due(now(), always))
+        return;
+    fputc('\r', stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputs(" \033[K", stderr);
     fflush(stderr);
 }
 
@@ -49,4 +71,50 @@ void screen_progress_end(void)
     if (progress.shown)
         fputs("\r\033[K", stderr);
     progress.shown = false;
+}
+
+char *screen_one_line(char *out, size_t cap, const char *text, size_t len)
+{
+    static const char more[] = "...";
+    size_t n = len < cap ? len : cap - sizeof more;
+    while (n < len && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        out[i] = c < 0x20 || c == 0x7f ? ' ' : text[i];
+    }
+    if (n == len)
+        out[n] = '\0';
+    else
+        memcpy(out + n, more, sizeof more);
+    return out;
+}
+
+void screen_put_cell(const char *text, size_t characters)
+{
+    size_t n = 0, bytes = 0;
+    for (; text[bytes]; bytes++) { /* up to the end, or to the first that is too much */
+        bool begins = ((unsigned char)text[bytes] & 0xc0) != 0x80;
+        if (begins && n == characters)
+            break;
+        n += begins;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i]);
+    for (; n < characters; n++)
+        putchar(' ');
+}
+
+char *screen_time(char out[SCREEN_TIME], double seconds)
+{
+    unsigned s = seconds < 1e8 ? (unsigned)(seconds + 0.5) : 100000000;
+    if (seconds < 9.95)
+        snprintf(out, SCREEN_TIME, "%.1f s", seconds);
+    else if (s < 60)
+        snprintf(out, SCREEN_TIME, "%u s", s);
+    else if (s < 3600)
+        snprintf(out, SCREEN_TIME, "%u min %02u s", s / 60, s % 60);
+    else
+        snprintf(out, SCREEN_TIME, "%u h %02u min", s / 3600, s / 60 % 60);
+    return out;
 }

@@ -65,10 +65,11 @@ done
 for test in build/tests/test_*; do
     run "$(basename "$test")" "$test"
 done
-for test in test_kernels test_encoder test_embedder; do
+for test in test_kernels test_encoder test_embedder test_tune test_ans_step test_session; do
     run "$test-portable" env RINGFENCE_KERNELS=portable build/tests/$test
 done
 run cli bats --tap tests/cli
+run kill bats --tap tests/long
 build clang build-clang
 if build asan build-asan; then
     for test in build-asan/tests/test_*; do
@@ -79,7 +80,7 @@ if build asan build-asan; then
     run asan-portable env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
 fi
 if build tsan build-tsan; then
-    for test in test_base test_embedder; do
+    for test in test_base test_dataset test_embedder test_tune test_ans test_session; do
         run "tsan-$test" build-tsan/tests/$test
     done
 fi

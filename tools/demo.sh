@@ -1,59 +1,51 @@
 #!/bin/sh
-# demo.sh - what the encoder sees in the sample: tokens, features, nearest neighbours
+# demo.sh - a classifier for the sample in examples/support: train, evaluate, ask it, look
+# into it. The model is kept; remove build/demo to train again.
 set -eu
 cd "$(dirname "$0")/.."
 rf=build/ringfence
 sample=examples/support
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+demo=build/demo
+model=$demo/support.rf
+mkdir -p "$demo"
 
 "$rf" encoder get minilm
 
 echo
-echo "1. Words become pieces that the encoder knows:"
-head -n 3 "$sample/sentences.txt" | while IFS= read -r sentence; do
-    echo "   $sentence"
-    printf '%s\n' "$sentence" | "$rf" tokenize --tokens | sed 's/^/     /'
-done
+echo "1. Train on 1,144 labelled texts of a support desk, 26 intents:"
+echo "   \$ ringfence train $sample/train.tsv --dev $sample/dev.tsv --keep-examples -o $model"
+if [ -e "$model" ]; then
+    echo "   (done before; rm -r $demo trains again)"
+else
+    "$rf" train "$sample/train.tsv" --dev "$sample/dev.tsv" --keep-examples -o "$model"
+fi
 
 echo
-echo "2. Each text becomes 384 features. The closest of 1,144 labelled sample texts,"
-echo "   by the angle between the features (1.00: the same direction):"
+echo "2. Evaluate on texts it has not seen, half of which belong to none of the intents:"
+echo "   \$ ringfence eval $model $sample/test.tsv"
+"$rf" eval "$model" "$sample/test.tsv" >"$demo/eval.txt"
+sed -n '1,5s/^/   /p' "$demo/eval.txt"
+echo "   (all of it in $demo/eval.txt)"
+
 echo
-tail -n +2 "$sample/train.tsv" >"$work/train"
-cut -f1 "$work/train" >"$work/texts"
-"$rf" embed "$work/texts" >"$work/known"
-awk "NR % 3 == 1 || NR > 18" "$sample/sentences.txt" >"$work/sentences"
-"$rf" embed "$work/sentences" >"$work/asked"
-paste "$work/train" "$work/known" >"$work/all"
-paste "$work/sentences" "$work/asked" >"$work/questions"
-awk -F '\t' '
-    function norm(from,   i, s) { for (i = from; i <= NF; i++) s += $i * $i; return sqrt(s) }
-    FNR == NR { # the questions first: text, features
-        n++; text[n] = $1; len = norm(2); width = NF - 1
-        for (i = 1; i <= width; i++) q[n, i] = $(i + 1) / len
-        next
-    }
-    { # then the labelled texts: text, label, features
-        len = norm(3)
-        for (j = 1; j <= n; j++) {
-            dot = 0
-            for (i = 1; i <= width; i++) dot += q[j, i] * $(i + 2)
-            dot /= len
-            if (dot > best[j]) { best[j] = dot; label[j] = $2; near[j] = $1 }
-        }
-    }
-    END {
-        for (j = 1; j <= n; j++)
-            printf "   %s\n     %.2f  %s: %s\n", text[j], best[j], label[j], near[j]
-    }' "$work/questions" "$work/all"
+echo "3. Ask it. \"open\" means: none of these."
+echo "   \$ ringfence predict $model $sample/sentences.txt"
+"$rf" predict "$model" "$sample/sentences.txt" |
+    paste - "$sample/sentences.txt" | awk -F '\t' '{ printf "   %-26s %s  %s\n", $1, $2, $3 }'
 
-cat <<'TEXT'
+echo
+echo "4. Why? The reason, and the nearest training texts with their distances:"
+echo "   \$ echo \"can I bring my dog into the shop\" | ringfence predict $model --json"
+echo "can I bring my dog into the shop" | "$rf" predict "$model" --json --top 2 | sed 's/^/   /'
+echo "   \$ echo \"where is my parcel\" | ringfence predict $model --explain 3"
+echo "where is my parcel" | "$rf" predict "$model" --explain 3 | sed 's/^/   /'
 
-Look at the last ones: the nearest label is always *some* label, however far away it is.
-That is what ringfence is for: to say "open" there.
+cat <<TEXT
 
-Next:  build/ringfence embed --help       features of your own texts
-       build/ringfence encoder list       other encoders
-       make test                          the whole suite
+Next:  ringfence inspect $model     everything the model knows about itself
+       ringfence train YOURS.tsv -o yours.rf            a TSV with the columns text and label
+       ringfence train --help                           formats, options, checkpoints
+       examples/classify.c                              the same from C
+       make test                                        the whole suite
+(The program is $rf; make install puts it into the PATH.)
 TEXT

@@ -7,6 +7,7 @@ set -eu
 build="gcc libc6-dev cmake ninja-build pkg-config libutf8proc-dev libjansson-dev libarchive-dev nettle-dev"
 test="libcmocka-dev bats clang libclang-rt-dev binutils jq man-db"
 bench="nodejs time"
+peer="python3-torch python3-numpy libopenblas0-pthread"
 
 list_only=no
 if [ "${1:-}" = --list ]; then
@@ -19,7 +20,8 @@ for group in "$@"; do
     build) wanted="$wanted $build" ;;
     test) wanted="$wanted $test" ;;
     bench) wanted="$wanted $bench" ;;
-    *) echo "install-packages.sh: no group \"$group\", wanted build, test or bench" >&2; exit 2 ;;
+    peer) wanted="$wanted $peer" ;;
+    *) echo "install-packages.sh: no group \"$group\", wanted build, test, bench or peer" >&2; exit 2 ;;
     esac
 done
 if [ $list_only = yes ]; then

@@ -11,8 +11,13 @@ need_encoder() {
 # run, with stderr apart: $output is stdout, $complaint is stderr
 run_apart() {
     local err="$BATS_TEST_TMPDIR/stderr"
-    run bash -c '"$@" 2>"$0"' "$err" "$@"
+    run apart "$err" "$@"
     complaint=$(cat "$err")
+}
+apart() { # file for stderr, command...
+    local err=$1
+    shift
+    "$@" 2>"$err"
 }
 
 has() { # haystack, needle
@@ -35,4 +40,45 @@ peak_memory() {
         sleep 0.01
     done
     wait $pid
+}
+
+# Labelled texts that the tiny encoder can tell apart: four classes, each of three words
+# of its own, $1 rows per class, with a header.
+labelled() {
+    awk -v rows="$1" 'BEGIN {
+        n = split("where is my|order the a|b c d|x y z", words, "|")
+        print "text\tlabel"
+        for (i = 1; i <= rows; i++)
+            for (c = 1; c <= n; c++) {
+                split(words[c], w, " ")
+                t = ""
+                for (k = 0; k < 4; k++) {
+                    s = (s * 7 + i * 3 + k * 5 + c) % 97
+                    t = t (k ? " " : "") w[s % 3 + 1]
+                }
+                print t "\tclass" c
+            }
+    }'
+}
+
+# Texts of none of these classes.
+unlabelled() {
+    printf '%s\n' 'hello thank you hello' '9 8 7 6 5' '! ? ! ?' '( ) : /'
+}
+
+# ringfence train with the tiny encoder, small and quick
+quick="--epochs 10 --batch 16 --known-rate 0.01 --encoder-rate 0.001 --head-steps 80 --negatives 32"
+train() {
+    "$rf" train --encoder "$tiny" $quick "$@"
+}
+
+# One JSON value per line or one in all, checked by another program; prints what the
+# JavaScript expression says about the array v of values.
+json_lines() { # file, expression
+    node -e 'const v = require("fs").readFileSync(process.argv[1], "utf8").split("\n")
+        .filter(l => l).map(l => JSON.parse(l)); console.log(String(eval(process.argv[2])))' "$@"
+}
+json_file() { # file, expression on v
+    node -e 'const v = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
+        console.log(String(eval(process.argv[2])))' "$@"
 }

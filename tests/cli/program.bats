@@ -6,14 +6,28 @@ load helpers
 @test "help lists every command, and each command has its own" {
     run "$rf" --help
     [ "$status" -eq 0 ]
-    for command in tokenize embed encoder; do
+    for command in train predict eval inspect tokenize embed encoder; do
         has "$output" "$command"
     done
-    for command in tokenize embed encoder; do
+    for command in train predict eval inspect tokenize embed encoder; do
         run "$rf" "$command" --help
         [ "$status" -eq 0 ]
         has "$output" "usage: ringfence $command"
     done
+}
+
+@test "help stays within 90 columns and says the same wherever it stands" {
+    for command in train predict eval inspect tokenize embed encoder; do
+        "$rf" $command --help >"$BATS_TEST_TMPDIR/help"
+        [ "$(awk 'length > 90' "$BATS_TEST_TMPDIR/help" | wc -l)" -eq 0 ]
+    done
+    "$rf" train --help >"$BATS_TEST_TMPDIR/help"
+    "$rf" train --gamma 3 --seed 7 --help | cmp - "$BATS_TEST_TMPDIR/help"
+    # every option says what happens without it, unless it is a flag or names a file
+    tr -s ' \n' ' ' <"$BATS_TEST_TMPDIR/help" | sed 's/ --/\n--/g' | grep -E '^--[a-z-]+ [NXC] ' >"$BATS_TEST_TMPDIR/numbers"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/numbers")" -ge 24 ]
+    run grep -v default "$BATS_TEST_TMPDIR/numbers"
+    [ -z "$output" ]
 }
 
 @test "version names the kernels" {
@@ -55,11 +69,13 @@ load helpers
 }
 
 @test "man pages come from the same tables and are well-formed" {
-    for command in "" tokenize embed encoder; do
+    for command in "" train predict eval inspect tokenize embed encoder; do
         "$rf" $command --help-man >"$BATS_TEST_TMPDIR/page.1"
         run man --warnings -l "$BATS_TEST_TMPDIR/page.1"
         [ "$status" -eq 0 ]
         [[ "$output" != *"warning"* ]]
     done
     "$rf" embed --help-man | grep -q 'pooling mean|cls'
+    "$rf" train --help-man | grep -q '^.B .-o, .-.-output MODEL$'
+    "$rf" train --help-man | grep -q '^.SS stage 1, the known classes$'
 }

@@ -1,0 +1,242 @@
+/* cmd_eval.c - how often a model is right about labelled texts */
+#include "commands.h"
+
+#include "data_options.h"
+#include "json_text.h"
+#include "screen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SHOWN_CLASSES 20
+#define SHOWN_CONFUSIONS 10
+#define SHOWN_NAME 40 /* characters of a label in the table */
+
+/* Some texts of `truth` were answered with `answer`; both may be the last: open. */
+typedef struct confusion {
+    size_t truth, answer, count;
+} confusion;
+
+typedef struct result {
+    const rf_model *model;
+    rf_evaluation e;
+    size_t *worst;         /* [classes + 1] by F1, lowest first */
+    confusion *confusions; /* largest first */
+    size_t n_confusions;
+} result;
+
+static const char *name_of(const result *r, size_t id)
+{
+    return rf_model_label(r->model, id < r->e.classes ? id : RF_OPEN);
+}
+
+/* ---- Sorting ----------------------------------------------------------------------- */
+
+static int by_count(const void *a, const void *b)
+{
+    const confusion *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    if (x->truth != y->truth)
+        return x->truth < y->truth ? -1 : 1;
+    return x->answer < y->answer ? -1 : x->answer > y->answer;
+}
+
+static rf_status gather_confusions(result *r, rf_error *err)
+{
+    const rf_evaluation *e = &r->e;
+    size_t ids = e->classes + 1, n = 0;
+    for (size_t i = 0; i < ids * ids; i++)
+        n += i / ids != i % ids && e->confusion[i] > 0;
+    r->confusions = calloc(n + 1, sizeof *r->confusions);
+    if (!r->confusions)
+        return rf_fail_nomem(err, n * sizeof *r->confusions, "the confusions");
+    for (size_t i = 0; i < ids * ids; i++)
+        if (i / ids != i % ids && e->confusion[i] > 0)
+            r->confusions[r->n_confusions++] =
+                (confusion){i / ids, i % ids, e->confusion[i]};
+    qsort(r->confusions, r->n_confusions, sizeof *r->confusions, by_count);
+    return RF_OK;
+}
+
+typedef struct ranked {
+    double f1;
+    size_t id;
+} ranked;
+
+static int by_f1(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->f1 != y->f1)
+        return x->f1 < y->f1 ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static rf_status sort_classes(result *r, rf_error *err)
+{
+    size_t ids = r->e.classes + 1;
+    ranked *all = calloc(ids, sizeof *all);
+    r->worst = calloc(ids, sizeof *r->worst);
+    if (!all || !r->worst) {
+        free(all);
+        return rf_fail_nomem(err, ids * sizeof *all, "the table of classes");
+    }
+    for (size_t i = 0; i < ids; i++)
+        all[i] = (ranked){r->e.scores[i].f1, i};
+    qsort(all, ids, sizeof *all, by_f1);
+    for (size_t i = 0; i < ids; i++)
+        r->worst[i] = all[i].id;
+    free(all);
+    return RF_OK;
+}
+
+/* ---- Output ------------------------------------------------------------------------ */
+
+static void put_text(const result *r, bool all)
+{
+    const rf_evaluation *e = &r->e;
+    size_t ids = e->classes + 1, shown = all || ids < SHOWN_CLASSES ? ids : SHOWN_CLASSES;
+    printf("texts      %zu, %zu of them open\n", e->n, e->n_open);
+    printf("accuracy  %6.2f %%\n", e->accuracy);
+    printf("F1        %6.2f %%  (mean over the %zu known classes and open)\n", e->f1,
+           e->classes);
+    printf("F1-known  %6.2f %%\n", e->f1_known);
+    printf("F1-open   %6.2f %%%s\n", e->f1_open,
+           e->n_open ? "" : "  (there is no open text: F1-open and F1 mean little)");
+
+    printf("\n%-*s %9s %7s %7s %8s\n", SHOWN_NAME, "class, worst F1 first", "precision",
+           "recall", "F1", "support");
+    for (size_t i = 0; i < shown; i++) {
+        const rf_class_score *s = &e->scores[r->worst[i]];
+        screen_put_cell(name_of(r, r->worst[i]), SHOWN_NAME);
+        printf(" %9.2f %7.2f %7.2f %8zu\n", s->precision, s->recall, s->f1, s->support);
+    }
+    if (shown < ids)
+        printf("(%zu more: --all)\n", ids - shown);
+
+    size_t n = r->n_confusions < SHOWN_CONFUSIONS ? r->n_confusions : SHOWN_CONFUSIONS;
+    if (n > 0)
+        printf("\nconfusions that cost most: label -> answer\n");
+    for (size_t i = 0; i < n; i++)
+        printf("%8zu  %s -> %s\n", r->confusions[i].count,
+               name_of(r, r->confusions[i].truth), name_of(r, r->confusions[i].answer));
+}
+
+static void put_number(const char *before, double v)
+{
+    fputs(before, stdout);
+    json_put_double(stdout, v);
+}
+
+static void put_json(const result *r)
+{
+    const rf_evaluation *e = &r->e;
+    put_number("{\n  \"accuracy\": ", e->accuracy);
+    put_number(",\n  \"f1\": ", e->f1);
+    put_number(",\n  \"f1_known\": ", e->f1_known);
+    put_number(",\n  \"f1_open\": ", e->f1_open);
+    printf(",\n  \"n\": %zu,\n  \"n_open\": %zu,\n  \"per_class\": {", e->n, e->n_open);
+    for (size_t i = 0; i <= e->classes; i++) {
+        const rf_class_score *s = &e->scores[i];
+        fputs(i ? ",\n    " : "\n    ", stdout);
+        json_put_name(stdout, name_of(r, i));
+        put_number(": {\"precision\": ", s->precision);
+        put_number(", \"recall\": ", s->recall);
+        put_number(", \"f1\": ", s->f1);
+        printf(", \"support\": %zu}", s->support);
+    }
+    fputs("\n  },\n  \"confusions\": [", stdout);
+    for (size_t i = 0; i < r->n_confusions; i++) {
+        const confusion *c = &r->confusions[i];
+        fputs(i ? ",\n    {\"label\": " : "\n    {\"label\": ", stdout);
+        json_put_name(stdout, name_of(r, c->truth));
+        fputs(", \"answer\": ", stdout);
+        json_put_name(stdout, name_of(r, c->answer));
+        printf(", \"count\": %zu}", c->count);
+    }
+    fputs(r->n_confusions ? "\n  ]\n}\n" : "]\n}\n", stdout);
+}
+
+/* ---- The command ------------------------------------------------------------------- */
+
+static rf_status evaluate(result *r, size_t threads, const rf_dataset *data,
+                          rf_error *err)
+{
+    rf_session *session = rf_session_new(r->model, threads, err);
+    if (!session)
+        return err->code;
+    rf_status st = rf_evaluate(session, data, &r->e, err);
+    rf_session_free(session);
+    if (st == RF_OK)
+        st = gather_confusions(r, err);
+    if (st == RF_OK)
+        st = sort_classes(r, err);
+    return st;
+}
+
+static int run(const command *self, int argc, char **argv)
+{
+    const char *paths[2] = {0};
+    size_t threads = 0, n;
+    bool json = false, all = false;
+    data_options d = {0};
+    option options[3 + DATA_OPTIONS] = {
+        {.name = "json",
+         .kind = OPTION_FLAG,
+         .value = &json,
+         .help = "One JSON object with everything, numbers in full."},
+        {.name = "all",
+         .kind = OPTION_FLAG,
+         .value = &all,
+         .help = "Show every class, not only the 20 with the lowest F1."},
+        {.name = "threads",
+         .kind = OPTION_SIZE,
+         .value = &threads,
+         .arg = "N",
+         .help = "Threads (default: all CPUs). The result is the same for any number.",
+         .min = 1,
+         .max = RF_MAX_THREADS},
+    };
+    data_options_list(&d, options + 3);
+    switch (options_parse(self, options, sizeof options / sizeof options[0], argc, argv,
+                          paths, 2, &n)) {
+    case PARSE_OK: break;
+    case PARSE_DONE: return command_finish();
+    case PARSE_BAD: return EXIT_USAGE;
+    }
+    if (n != 2) {
+        screen_complain("%s: wanted MODEL and TEST (a file, or - for standard input)",
+                        self->name);
+        return EXIT_USAGE;
+    }
+    rf_error err = {0};
+    rf_model *model = rf_model_load(paths[0], &err);
+    rf_dataset *data = model ? data_options_read(&d, paths[1], &err) : NULL;
+    result r = {.model = model};
+    rf_status st = data ? evaluate(&r, threads, data, &err) : err.code;
+    if (st == RF_OK && json)
+        put_json(&r);
+    else if (st == RF_OK)
+        put_text(&r, all);
+    rf_evaluation_release(&r.e);
+    free(r.confusions);
+    free(r.worst);
+    rf_dataset_free(data);
+    rf_model_free(model);
+    return st == RF_OK ? command_finish() : command_failed(&err);
+}
+
+const command command_eval = {
+    .name = "eval",
+    .synopsis = "MODEL TEST [OPTIONS]",
+    .summary = "Measure a model on labelled texts, open ones among them.",
+    .details =
+        "TEST is a file of texts and their labels, as train reads it, or - for standard\n"
+        "input. Labels that the model does not know count as open, whatever they are.\n\n"
+        "F1 of a class is the harmonic mean of precision and recall. F1-known is its\n"
+        "mean over the model's classes, F1-open that of open, and F1 the mean over\n"
+        "both. With --json: accuracy, f1, f1_known, f1_open, n, n_open, per_class (by\n"
+        "label: precision, recall, f1, support) and confusions (label, answer, count,\n"
+        "largest count first). All shares are in per cent.",
+    .run = run,
+};

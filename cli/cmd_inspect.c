@@ -1,0 +1,196 @@
+/* cmd_inspect.c - what a model file says about itself */
+#include "commands.h"
+
+#include "base/json.h"
+#include "screen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SHOWN_NAME 40 /* characters of a label in the table */
+
+/* ---- Reading the description: what is missing shows as "?" or 0 -------------------- */
+
+static const char *word(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "?";
+}
+
+static size_t count(const json_t *object, const char *key)
+{
+    return (size_t)json_integer_value(json_object_get(object, key));
+}
+
+static double number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static bool is(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+/* ---- Text -------------------------------------------------------------------------- */
+
+static void put_file(const json_t *root, const char *path, long long bytes)
+{
+    printf("file       %s, %.1f MB (%lld bytes), format %zu\n", path, (double)bytes / 1e6,
+           bytes, count(root, "format"));
+    printf("made by    %s, method %s\n", word(root, "program"), word(root, "method"));
+}
+
+static void put_encoder(const json_t *e)
+{
+    printf("encoder    %s, %s\n", word(e, "name"),
+           is(e, "contained") ? "contained" : "not contained, only referred to");
+    printf("           %zu layers of width %zu, %zu tuned; %zu parameters\n",
+           count(e, "layers"), count(e, "width"), count(e, "tuned_layers"),
+           count(e, "parameters"));
+    printf("           sha256 %s\n", word(e, "sha256"));
+    printf("texts      up to %zu tokens, pooling: %s\n", count(e, "max_tokens"),
+           word(e, "pooling"));
+}
+
+static void put_kept(const json_t *kept)
+{
+    if (!is(kept, "features"))
+        printf("kept       nothing of the training data\n");
+    else
+        printf("kept       features%s of %zu training rows\n",
+               is(kept, "texts") ? " and texts" : "", count(kept, "rows"));
+}
+
+static void put_summary(const json_t *s)
+{
+    const json_t *known = json_object_get(s, "known");
+    printf("training   %zu rows; dev: %zu rows%s", count(s, "rows"), count(s, "dev_rows"),
+           is(s, "dev_held_out") ? " held out of the training data" : "");
+    if (count(s, "dev_unknown"))
+        printf(", %zu not used as their labels are not known", count(s, "dev_unknown"));
+    putchar('\n');
+    if (count(s, "cut_texts"))
+        printf("           %zu texts were longer than the limit and were cut\n",
+               count(s, "cut_texts"));
+    printf("           %zu epochs, the best was number %zu; last loss %.4f\n",
+           count(known, "epochs"), count(known, "best_epoch"), number(known, "loss"));
+    if (json_is_number(json_object_get(known, "dev_accuracy")))
+        printf("           dev accuracy among the known classes: %.2f %%\n",
+               number(known, "dev_accuracy"));
+}
+
+/* Every setting by its name, those in an object with its name before theirs. */
+static void put_settings(const json_t *settings, const char *before)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)settings, key, value)
+    {
+        if (json_is_object(value)) {
+            put_settings(value, key);
+            continue;
+        }
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
+        printf("  %s%s%s = %s\n", before, *before ? "." : "", key, text ? text : "?");
+        free(text);
+    }
+}
+
+/* The heads stand in the order of the classes. */
+static void put_classes(const json_t *root)
+{
+    json_t *classes = json_object_get(root, "classes"), *c;
+    json_t *heads = json_object_get(json_object_get(root, "summary"), "heads");
+    size_t i;
+    printf("\n%-*s %7s %9s %9s %7s %7s\n", SHOWN_NAME, "class", "rows", "distance",
+           "radius", "recall", "dev");
+    json_array_foreach(classes, i, c)
+    {
+        const json_t *head = json_array_get(heads, i);
+        char dev[16] = "-";
+        if (json_is_number(json_object_get(head, "dev_recall")))
+            snprintf(dev, sizeof dev, "%.2f", 100.0 * number(head, "dev_recall"));
+        screen_put_cell(word(c, "label"), SHOWN_NAME);
+        printf(" %7zu %9.4f %9.4f %7.2f %7s\n", count(c, "rows"), number(c, "distance"),
+               number(c, "radius"), 100.0 * number(head, "recall"), dev);
+    }
+    printf("distance: average between two texts of the class; radius: of the shell of\n"
+           "synthetic negatives; recall, dev: per cent of the class's own training and\n"
+           "dev texts that its head accepts\n");
+}
+
+static void put_text(const json_t *root, const char *path, long long bytes)
+{
+    put_file(root, path, bytes);
+    put_encoder(json_object_get(root, "encoder"));
+    printf("classes    %zu\n", json_array_size(json_object_get(root, "classes")));
+    put_kept(json_object_get(root, "kept"));
+    put_summary(json_object_get(root, "summary"));
+    printf("settings\n");
+    put_settings(json_object_get(root, "settings"), "");
+    put_classes(root);
+}
+
+/* ---- The command ------------------------------------------------------------------- */
+
+static rf_status inspect(const rf_model *model, const char *path, bool json,
+                         rf_error *err)
+{
+    struct stat s;
+    if (stat(path, &s) != 0)
+        return rf_fail_errno(err, "%s: cannot stat", path);
+    const char *text = rf_model_json(model);
+    json_t *root = rf_json_object(text, strlen(text), path, err);
+    if (!root)
+        return err->code;
+    if (!json) {
+        put_text(root, path, (long long)s.st_size);
+    } else if (json_dumpf(root, stdout, JSON_INDENT(2)) == 0) {
+        putchar('\n');
+    } else if (!ferror(stdout)) {
+        json_decref(root);
+        return rf_fail_nomem(err, strlen(text), "the description");
+    }
+    json_decref(root);
+    return RF_OK;
+}
+
+static int run(const command *self, int argc, char **argv)
+{
+    const char *path = NULL;
+    size_t n;
+    bool json = false;
+    const option options[] = {
+        {.name = "json",
+         .kind = OPTION_FLAG,
+         .value = &json,
+         .help = "The model's own description, one JSON object."},
+    };
+    switch (options_parse(self, options, 1, argc, argv, &path, 1, &n)) {
+    case PARSE_OK: break;
+    case PARSE_DONE: return command_finish();
+    case PARSE_BAD: return EXIT_USAGE;
+    }
+    if (n == 0) {
+        screen_complain("%s: which model? Wanted MODEL", self->name);
+        return EXIT_USAGE;
+    }
+    rf_error err = {0};
+    rf_model *model = rf_model_load(path, &err);
+    rf_status st = model ? inspect(model, path, json, &err) : err.code;
+    rf_model_free(model);
+    return st == RF_OK ? command_finish() : command_failed(&err);
+}
+
+const command command_inspect = {
+    .name = "inspect",
+    .synopsis = "MODEL [--json]",
+    .summary = "Show what is in a model file.",
+    .details = "Loads the model, which checks every byte of it, and shows what it says\n"
+               "about itself: encoder, classes, what was trained on and how, what is "
+               "kept.",
+    .run = run,
+};

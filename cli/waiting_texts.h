@@ -1,0 +1,30 @@
+/*
+ * waiting_texts.h - the texts that have been read but not answered yet, in order
+ */
+#ifndef RF_CLI_WAITING_TEXTS_H
+#define RF_CLI_WAITING_TEXTS_H
+
+#include "base/buffer.h"
+
+typedef struct waiting_texts {
+    rf_buffer bytes; /* of all texts from the first on, and of the one being read */
+    rf_buffer ends;  /* size_t each: where in bytes a text ends */
+    size_t begin;    /* of the first text */
+    size_t first;    /* its number among the ends */
+} waiting_texts;
+
+/* Adds bytes to the text being read; ends it. A zeroed struct is empty. */
+rf_status waiting_texts_add(waiting_texts *w, const char *bytes, size_t len,
+                            rf_error *err);
+rf_status waiting_texts_end(waiting_texts *w, rf_error *err);
+
+/* The first text that has ended; there must be one. Valid until the next call. */
+const char *waiting_texts_first(const waiting_texts *w, size_t *len);
+void waiting_texts_drop_first(waiting_texts *w);
+
+/* Bytes that wait. */
+size_t waiting_texts_bytes(const waiting_texts *w);
+
+void waiting_texts_release(waiting_texts *w);
+
+#endif

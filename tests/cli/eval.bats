@@ -1,0 +1,171 @@
+#!/usr/bin/env bats
+# ringfence eval and ringfence inspect
+
+load helpers
+
+setup_file() {
+    load helpers
+    cd "$BATS_FILE_TMPDIR"
+    labelled 12 >data.tsv
+    # few steps, so that some answers are wrong
+    train data.tsv -o m.rf --quiet --head-steps 15
+    # a test set with open texts and with labels that are wrong on purpose
+    { labelled 25 | tail -n 51 | awk -F '\t' -v OFS='\t' 'NR % 5 == 0 { $2 = "class2" } { print }'
+      unlabelled | sed $'s/$/\tsomething else/'
+      unlabelled | sed $'s/^/a b /; s/$/\topen/'; } | sed $'1i text\tlabel' >test.tsv
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR"
+}
+
+@test "every number of eval follows from the answers of predict" {
+    "$rf" eval m.rf test.tsv --json >"$BATS_TEST_TMPDIR/eval.json"
+    tail -n +2 test.tsv | cut -f1 | "$rf" predict m.rf | cut -f1 >"$BATS_TEST_TMPDIR/answers"
+    tail -n +2 test.tsv | cut -f2 >"$BATS_TEST_TMPDIR/labels"
+    cd "$BATS_TEST_TMPDIR"
+    node - <<'JS'
+const assert = require('assert'), fs = require('fs');
+const lines = name => fs.readFileSync(name, 'utf8').trim().split('\n');
+const known = ['class1', 'class2', 'class3', 'class4'], all = [...known, 'open'];
+const answers = lines('answers'), labels = lines('labels').map(l => known.includes(l) ? l : 'open');
+const got = JSON.parse(fs.readFileSync('eval.json', 'utf8'));
+const count = (list, x) => list.filter(y => y === x).length;
+const share = (part, whole) => whole ? 100 * part / whole : 0;
+const mean = list => list.reduce((a, b) => a + b, 0) / list.length;
+const same = (a, b, what) => assert(Math.abs(a - b) < 1e-9, `${what}: ${a}, wanted ${b}`);
+assert.strictEqual(labels.length, 59);
+assert.strictEqual(answers.length, 59);
+assert.strictEqual(got.n, 59);
+assert.strictEqual(got.n_open, 8);
+assert(got.accuracy > 0 && got.accuracy < 100); // else the rest says little
+same(got.accuracy, share(answers.filter((a, i) => a === labels[i]).length, 59), 'accuracy');
+assert.deepStrictEqual(Object.keys(got.per_class).sort(), [...all].sort());
+const f1 = {};
+for (const c of all) {
+    const right = answers.filter((a, i) => a === c && labels[i] === c).length, have = got.per_class[c];
+    const p = share(right, count(answers, c)), r = share(right, count(labels, c));
+    f1[c] = p + r ? 2 * p * r / (p + r) : 0;
+    same(have.precision, p, c);
+    same(have.recall, r, c);
+    same(have.f1, f1[c], c);
+    assert.strictEqual(have.support, count(labels, c));
+}
+same(got.f1, mean(all.map(c => f1[c])), 'f1');
+same(got.f1_known, mean(known.map(c => f1[c])), 'f1_known');
+same(got.f1_open, f1.open, 'f1_open');
+const confusions = {};
+answers.forEach((a, i) => {
+    const key = `${labels[i]} -> ${a}`;
+    if (a !== labels[i]) confusions[key] = (confusions[key] || 0) + 1;
+});
+assert(Object.keys(confusions).length > 1);
+assert.deepStrictEqual(Object.fromEntries(got.confusions.map(c => [`${c.label} -> ${c.answer}`, c.count])), confusions);
+assert(got.confusions.every((c, i, l) => i === 0 || c.count <= l[i - 1].count));
+JS
+    # the text shows the same
+    cd "$BATS_FILE_TMPDIR"
+    run "$rf" eval m.rf test.tsv
+    [ "$status" -eq 0 ]
+    echo "$output"
+    has "$output" "texts      59, 8 of them open"
+    for pair in 'accuracy:accuracy' 'F1:f1' 'F1-known:f1_known' 'F1-open:f1_open'; do
+        value=$(json_file "$BATS_TEST_TMPDIR/eval.json" "v.${pair#*:}.toFixed(2)")
+        grep -qE "^${pair%:*} +$value %" <<<"$output"
+    done
+    first=$(json_file "$BATS_TEST_TMPDIR/eval.json" 'const c = v.confusions[0]; `${c.count}  ${c.label} -> ${c.answer}`')
+    has "$output" "$first"
+    # worst first
+    grep -E '^(class[1-4]|open) ' <<<"$output" | awk '{ print $4 }' >"$BATS_TEST_TMPDIR/f1"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/f1")" -eq 5 ]
+    sort -n "$BATS_TEST_TMPDIR/f1" | cmp - "$BATS_TEST_TMPDIR/f1"
+}
+
+@test "the same for any number of threads, from standard input, in every format" {
+    "$rf" eval m.rf test.tsv --json --threads 1 >"$BATS_TEST_TMPDIR/want"
+    "$rf" eval m.rf test.tsv --json --threads 2 | cmp - "$BATS_TEST_TMPDIR/want"
+    "$rf" eval m.rf - --json <test.tsv | cmp - "$BATS_TEST_TMPDIR/want"
+    awk -F '\t' 'NR > 1 { printf "%s,%s\n", $2, $1 }' test.tsv >"$BATS_TEST_TMPDIR/test"
+    "$rf" eval m.rf "$BATS_TEST_TMPDIR/test" --json --format csv --header no --text-column 2 --label-column 1 |
+        cmp - "$BATS_TEST_TMPDIR/want"
+}
+
+@test "twenty classes are shown, all with --all" {
+    cd "$BATS_TEST_TMPDIR"
+    for c in $(seq 10 39); do for i in 1 2 3 4 5; do printf '%s text %s\tmany%s\n' $c $i $c; done; done |
+        sed $'1i text\tlabel' >many.tsv
+    train many.tsv -o many.rf --quiet --epochs 1 --head-steps 5
+    run "$rf" eval many.rf many.tsv
+    [ "$(grep -cE '^(many[0-9]+|open) ' <<<"$output")" -eq 20 ]
+    has "$output" "(11 more: --all)"
+    has "$output" "there is no open text"
+    [ "$(sed -n '/^confusions/,$p' <<<"$output" | grep -c ' -> ')" -le 11 ]
+    run "$rf" eval many.rf many.tsv --all
+    [ "$(grep -cE '^(many[0-9]+|open) ' <<<"$output")" -eq 31 ]
+    "$rf" eval many.rf many.tsv --json >e.json
+    [ "$(json_file e.json 'Object.keys(v.per_class).length')" -eq 31 ]
+}
+
+@test "labels of any script and with quotes" {
+    cd "$BATS_TEST_TMPDIR"
+    { printf 'text\tlabel\n'; for i in 1 2 3 4 5 6; do
+        printf 'where is %s\tЗаказ "срочный"\nmy a b %s\t返金 \\ 払い戻し\n' $i $i; done; } >odd.tsv
+    train odd.tsv --raw-tsv -o odd.rf --quiet
+    "$rf" eval odd.rf odd.tsv --raw-tsv --json >e.json
+    [ "$(json_file e.json 'Object.keys(v.per_class).join("|")')" = 'Заказ "срочный"|返金 \ 払い戻し|open' ]
+    run "$rf" eval odd.rf odd.tsv --raw-tsv
+    has "$output" 'Заказ "срочный"                          '
+    printf 'where is 1\n' | "$rf" predict odd.rf --json >p.json
+    [ "$(json_lines p.json 'v[0].ranking.map(r => r.label).sort().join("|")')" = 'Заказ "срочный"|返金 \ 払い戻し' ]
+}
+
+@test "wrong usage and bad data" {
+    for args in "" "m.rf" "m.rf test.tsv more" "m.rf test.tsv --format xml" "m.rf test.tsv --top 3"; do
+        run_apart "$rf" eval $args
+        [ "$status" -eq 2 ]
+        [ -z "$output" ]
+    done
+    run_apart "$rf" eval m.rf no.tsv
+    [ "$status" -eq 1 ]
+    has "$complaint" "no.tsv: cannot open"
+    printf 'just one column\n' >"$BATS_TEST_TMPDIR/one.tsv"
+    run_apart "$rf" eval m.rf "$BATS_TEST_TMPDIR/one.tsv"
+    [ "$status" -eq 1 ]
+    has "$complaint" "one.tsv: line 1: found 1 column"
+    for args in "" "m.rf more" "m.rf --all"; do
+        run_apart "$rf" inspect $args
+        [ "$status" -eq 2 ]
+    done
+}
+
+@test "a full disk is told" {
+    [ -e /dev/full ] || skip "no /dev/full"
+    for command in "eval m.rf test.tsv" "eval m.rf test.tsv --json" "inspect m.rf" "inspect m.rf --json"; do
+        run bash -c "'$rf' $command 2>&1 >/dev/full"
+        [ "$status" -eq 1 ]
+        has "$output" "No space left on device"
+    done
+}
+
+@test "inspect: all of it for a person, and as JSON" {
+    run "$rf" inspect m.rf
+    [ "$status" -eq 0 ]
+    echo "$output"
+    has "$output" "m.rf, 0.5 MB ($(wc -c <m.rf) bytes)"
+    has "$output" "made by    ringfence "
+    has "$output" "tests/golden/tiny/encoder, contained"
+    has "$output" "2 layers of width 32, 2 tuned"
+    has "$output" "up to 40 tokens"
+    has "$output" "training   44 rows; dev: 4 rows held out"
+    has "$output" "known.epochs = 10"
+    has "$output" "open.steps = 15"
+    "$rf" inspect m.rf --json >"$BATS_TEST_TMPDIR/i.json"
+    [ "$(json_file "$BATS_TEST_TMPDIR/i.json" 'v.labels')" = class1,class2,class3,class4 ]
+    [ "$(json_file "$BATS_TEST_TMPDIR/i.json" 'v.classes.map(c => c.rows)')" = 11,11,11,11 ]
+    for c in 0 1 2 3; do
+        row=$(json_file "$BATS_TEST_TMPDIR/i.json" "const c = v.classes[$c], h = v.summary.heads[$c];
+            [c.label, c.rows, c.distance.toFixed(4), c.radius.toFixed(4), (100 * h.recall).toFixed(2), (100 * h.dev_recall).toFixed(2)].join(' ')")
+        has "$(tr -s ' ' <<<"$output")" "$row"
+    done
+    [ "$("$rf" inspect m.rf --json | wc -l)" -gt 50 ] # indented
+}

@@ -1,0 +1,394 @@
+#!/usr/bin/env bats
+# ringfence train: what it reads, what it says, what it writes, how it stops
+
+load helpers
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    labelled 12 >data.tsv
+}
+
+@test "train, predict, eval, inspect: the round trip" {
+    run_apart "$rf" train data.tsv -o m.rf --encoder "$tiny" $quick
+    echo "$complaint"
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    has "$complaint" "data.tsv: 48 rows, 4 classes of 12 rows each, 18 repeated rows"
+    has "$complaint" "epoch 1 of 10: loss "
+    has "$complaint" "heads: 4 of 4, loss "
+    has "$complaint" "dev accuracy among the known classes: "
+    has "$complaint" "dev texts accepted by the head of their class: "
+    has "$complaint" "m.rf: 0.5 MB, trained in "
+    [[ "$complaint" != *warning* ]]
+    # it has learnt the four classes, and knows what it has not learnt
+    { tail -n +2 data.tsv | cut -f1; unlabelled; } >texts
+    "$rf" predict m.rf texts >answers
+    [ "$(wc -l <answers)" -eq 52 ]
+    [ "$(grep -cE $'^(class[1-4]|open)\t[01]\.[0-9]{4}$' answers)" -eq 52 ]
+    { tail -n +2 data.tsv | cut -f2; yes open | head -n 4; } >want
+    [ "$(cut -f1 answers | paste - want | awk '$1 == $2' | wc -l)" -ge 48 ]
+    { cat data.tsv; unlabelled | sed $'s/$/\tsomething else/'; } >test.tsv
+    run "$rf" eval m.rf test.tsv
+    [ "$status" -eq 0 ]
+    has "$output" "texts      52, 4 of them open"
+    run "$rf" inspect m.rf
+    [ "$status" -eq 0 ]
+    has "$output" "classes    4"
+}
+
+@test "the same bytes for any number of threads, and every time" {
+    train data.tsv --quiet -o 1.rf --threads 1
+    train data.tsv --quiet -o 2.rf --threads 2
+    train data.tsv --quiet --output=3.rf --threads 3
+    cmp 1.rf 2.rf
+    cmp 1.rf 3.rf
+    train data.tsv --quiet -o other.rf --seed 1
+    ! cmp -s 1.rf other.rf
+}
+
+@test "every format gives the same model" {
+    train data.tsv --quiet -o want.rf
+    sed 's/\t/,/' data.tsv >data.csv
+    awk -F '\t' 'NR > 1 { printf "{\"label\": \"%s\", \"text\": \"%s\"}\n", $2, $1 }' data.tsv >data.jsonl
+    awk -F '\t' -v OFS='\t' '{ print NR, $2, $1 }' data.tsv | sed '1s/.*/id\tkind\tmessage of it/' >columns
+    tail -n +2 data.tsv >bare
+    gzip -k data.tsv
+    train data.csv --quiet -o csv.rf
+    train data.jsonl --quiet -o jsonl.rf
+    train data.tsv.gz --quiet -o gz.rf
+    train --quiet -o stdin.rf - <data.tsv
+    train columns --format tsv --text-column 'message of it' --label-column 2 --header yes --quiet -o columns.rf
+    train bare --format tsv --header no --quiet -o bare.rf
+    train data.tsv --raw-tsv --header auto --quiet -o raw.rf
+    for kind in csv jsonl gz stdin columns bare raw; do
+        cmp want.rf $kind.rf
+    done
+    run_apart train data.csv --format tsv -o bad.rf
+    [ "$status" -eq 1 ]
+    has "$complaint" "data.csv: line 1: found 1 column"
+    run_apart train data.tsv --text-column nothing -o bad.rf
+    [ "$status" -ne 0 ]
+    has "$complaint" "nothing"
+    [ ! -e bad.rf ]
+}
+
+@test "a dev set of its own; what it has that training has not is told" {
+    labelled 3 >dev.tsv
+    printf 'hello\tunheard of\n' >>dev.tsv
+    run_apart train data.tsv --dev dev.tsv -o m.rf
+    [ "$status" -eq 0 ]
+    has "$complaint" "dev.tsv: 13 rows, 5 classes of 1 to 3 rows"
+    has "$complaint" "1 rows not used: their labels are not in the training data"
+    "$rf" inspect --json m.rf >m.json
+    [ "$(json_file m.json '[v.summary.rows, v.summary.dev_rows, v.summary.dev_unknown]')" = 48,12,1 ]
+    # none at all: nothing is said about a dev accuracy
+    run_apart train data.tsv --dev-share 0 -o none.rf --log-json none.log
+    [ "$status" -eq 0 ]
+    has "$complaint" "epoch 10 of 10: loss "
+    [[ "$complaint" != *"dev accuracy"* ]]
+    [[ "$complaint" != *"dev texts"* ]]
+    [ "$(json_lines none.log 'v.filter(e => e.stage == "known").some(e => "dev_accuracy" in e)')" = false ]
+    [ "$(json_lines none.log 'v.find(e => e.stage == "trained").dev_accuracy')" = null ]
+}
+
+@test "the share of accepted dev texts is that of the model's own answers" {
+    labelled 40 | awk 'NR == 1 || NR > 60' >dev.tsv
+    run_apart train data.tsv --dev dev.tsv -o m.rf --log-json log
+    [ "$status" -eq 0 ]
+    tail -n +2 dev.tsv | cut -f1 | "$rf" predict m.rf --json >answers
+    tail -n +2 dev.tsv | cut -f2 >want
+    json_lines log 'v.find(e => e.stage == "trained").dev_accepted' >told
+    node -e 'const fs = require("fs"), lines = f => fs.readFileSync(f, "utf8").trim().split("\n");
+        const want = lines("want"), told = Number(lines("told")[0]);
+        const n = lines("answers").map(l => JSON.parse(l))
+            .filter((a, i) => a.accepted.some(c => c.label == want[i])).length;
+        console.log(told, 100 * n / want.length);
+        process.exit(Math.abs(told - 100 * n / want.length) < 1e-3 ? 0 : 1)'
+}
+
+@test "odd data is pointed out; --strict refuses it" {
+    { cat data.tsv; printf 'where is my order\tclass1\nwhere is my order\tclass2\n'
+      printf '   \tclass3\nq r s\trare\nq r t\tvery rare\n'; } >odd.tsv
+    run_apart train odd.tsv -o m.rf
+    [ "$status" -eq 0 ]
+    has "$complaint" 'warning: odd.tsv: 1 rows have the text of a row with another label: row 49 is "class1", row 50 is "class2": where is my order'
+    has "$complaint" "warning: odd.tsv: 2 of 6 classes have fewer than 5 rows: rare, very rare"
+    has "$complaint" "warning: odd.tsv: 1 texts are empty"
+    [ -s m.rf ]
+    rm m.rf
+    run_apart train odd.tsv -o m.rf --strict
+    [ "$status" -eq 1 ]
+    has "$complaint" "error: odd.tsv: 2 of 6 classes"
+    has "$complaint" "nothing was trained"
+    [[ "$complaint" != *"epoch 1"* ]]
+    [ ! -e m.rf ]
+    run_apart train odd.tsv -o m.rf --strict --quiet
+    [ "$status" -eq 1 ]
+    has "$complaint" "error: odd.tsv: 1 texts are empty"
+    # dropped rows
+    { cat data.tsv; printf 'only a text\n'; } >dropped.tsv
+    run_apart train dropped.tsv --raw-tsv -o m.rf --strict
+    [ "$status" -eq 1 ]
+    has "$complaint" "error: dropped.tsv: 1 rows were dropped"
+    # the dev set is looked at as well, but may have few rows of a class
+    labelled 2 >dev.tsv
+    train data.tsv --dev dev.tsv -o m.rf --strict
+    printf ' \tclass1\n' >>dev.tsv
+    run_apart train data.tsv --dev dev.tsv -o m.rf --strict
+    [ "$status" -eq 1 ]
+    has "$complaint" "error: dev.tsv: 1 texts are empty"
+}
+
+@test "a class called open is refused" {
+    { cat data.tsv; printf 'hello\topen\n'; } >open.tsv
+    run_apart train open.tsv -o m.rf
+    [ "$status" -ne 0 ]
+    has "$complaint" 'a class "open"'
+    [ ! -e m.rf ]
+}
+
+@test "quiet is quiet" {
+    run_apart train data.tsv -o m.rf --quiet
+    [ "$status" -eq 0 ]
+    [ -z "$output$complaint" ]
+    { cat data.tsv; printf ' \tclass3\nq r s\trare\n'; } >odd.tsv
+    run_apart train odd.tsv -o m.rf --quiet
+    [ "$status" -eq 0 ]
+    [ -z "$output$complaint" ]
+}
+
+@test "heads that reject their own texts are named" {
+    # every text of two classes is the same: no head can accept one and reject the other
+    { labelled 12; for i in $(seq 12); do printf 'hello\tleft\nhello\tright\n'; done; } >twins.tsv
+    run_apart train twins.tsv -o m.rf
+    [ "$status" -eq 0 ]
+    "$rf" inspect --json m.rf >m.json
+    weak=$(json_file m.json 'v.summary.heads.filter(h => h.recall < 0.5).map(h => h.label).join(", ")')
+    echo "weak: $weak"
+    if [ -n "$weak" ]; then
+        has "$complaint" "classes accept less than half of their own training texts: $weak"
+    else
+        [[ "$complaint" != *"less than half"* ]]
+    fi
+    # one step learns nothing much
+    run_apart train data.tsv -o m.rf --head-steps 1 --head-rate 1e-8
+    "$rf" inspect --json m.rf >m.json
+    weak=$(json_file m.json 'v.summary.heads.filter(h => h.recall < 0.5).map(h => h.label).join(", ")')
+    echo "weak: $weak"
+    [ -n "$weak" ]
+    has "$complaint" "of 4 classes accept less than half of their own training texts: $weak"
+}
+
+@test "--log-json: one valid object per line" {
+    train data.tsv -o m.rf --quiet --log-json log
+    [ "$(json_lines log 'v.map(e => e.stage).filter((s, i, a) => s != a[i - 1])')" = data,encode,known,features,open,trained,written ]
+    [ "$(json_lines log 'v.filter(e => e.stage == "known").map(e => e.epoch)')" = 1,2,3,4,5,6,7,8,9,10 ]
+    [ "$(json_lines log 'v.filter(e => e.stage == "known").every(e => e.epochs == 10 && e.loss > 0 && e.dev_accuracy >= 0 && e.dev_accuracy <= 100 && e.seconds > 0)')" = true ]
+    [ "$(json_lines log 'v.find(e => e.stage == "data").rows')" -eq 48 ]
+    [ "$(json_lines log 'v.at(-1).bytes')" -eq "$(wc -c <m.rf)" ]
+    run_apart train data.tsv -o m.rf --log-json no/such/log
+    [ "$status" -eq 1 ]
+    has "$complaint" "no/such/log: cannot open: No such file or directory"
+}
+
+@test "a full disk under the log is told, and the model is written all the same" {
+    [ -e /dev/full ] || skip "no /dev/full"
+    run_apart train data.tsv -o m.rf --log-json /dev/full
+    [ "$status" -eq 1 ]
+    has "$complaint" "/dev/full: cannot write"
+    "$rf" inspect m.rf >/dev/null
+}
+
+@test "where the model cannot go is told before training" {
+    mkdir dir
+    mkfifo fifo
+    for output in no/such/dir/m.rf dir fifo /proc/m.rf /dev/null; do
+        run_apart train data.tsv -o "$output"
+        [ "$status" -eq 1 ]
+        has "$complaint" "$output"
+        [[ "$complaint" != *epoch* ]]
+    done
+    [ -c /dev/null ]
+    [ -z "$(ls dir)" ]
+    # not over its own data
+    cp data.tsv keep
+    run_apart train data.tsv -o ./data.tsv
+    [ "$status" -eq 2 ]
+    has "$complaint" "would overwrite"
+    cmp data.tsv keep
+    # an old model stays if training fails
+    train data.tsv -o m.rf --quiet
+    cp m.rf old.rf
+    run_apart train data.tsv -o m.rf --encoder no/such/encoder
+    [ "$status" -eq 1 ]
+    cmp m.rf old.rf
+    [ "$(ls | tr '\n' ' ')" = "data.tsv dir fifo keep m.rf old.rf stderr " ]
+}
+
+@test "wrong usage" {
+    wrong() { # words of the complaint, arguments...
+        local words=$1
+        shift
+        run_apart "$rf" train "$@"
+        [ "$status" -eq 2 ]
+        [ -z "$output" ]
+        has "$complaint" "$words"
+    }
+    wrong "which data?"
+    wrong "where to?" data.tsv
+    wrong "cannot be written to standard output" data.tsv -o -
+    wrong "both be standard input" - --dev - -o m.rf
+    wrong "--resume needs --checkpoint" data.tsv -o m.rf --resume
+    wrong "--no-features" data.tsv -o m.rf --no-features --keep-examples
+    wrong "one argument too many" data.tsv more.tsv -o m.rf
+    wrong "no option --speed" data.tsv --speed 9
+    wrong "no option -q" data.tsv -q
+    wrong "no option -oops" data.tsv -oops
+    wrong "--output wants a value" data.tsv -o
+    for x in -0.1 0.91 nan inf 0x1 "" " 0.1" 0.1x 1e; do
+        wrong "--dropout is \"$x\", wanted a number from 0 to 0.9" data.tsv -o m.rf --dropout "$x"
+    done
+    wrong '--dev-share is "0.6", wanted a number from 0 to 0.5' data.tsv -o m.rf --dev-share 0.6
+    wrong '--gamma is "0.5", wanted a number from 1 to 1e+06' data.tsv -o m.rf --gamma 0.5
+    wrong '--epochs is "0", wanted a whole number from 1' data.tsv -o m.rf --epochs=0
+    wrong '--format is "xml"' data.tsv -o m.rf --format xml
+    wrong "train_layers" data.tsv -o m.rf --encoder "$tiny" --train-layers 3
+    [ ! -e m.rf ]
+}
+
+@test "numbers arrive where they belong" {
+    train data.tsv --quiet -o m.rf --epochs 3 --batch 7 --patience 2 --train-layers 1 \
+        --encoder-rate 0.25 --known-rate 5e-1 --dropout .5 --max-tokens 9 --dev-share 0.25 \
+        --seed 9223372036854775807 --head-steps 8 --positives 3 --negatives 5 --head-rate 0.125 \
+        --head-dropout 0.0625 --lambda 2 --rho 3 --radius 4 --gamma 5 --ascent-steps 6 \
+        --ascent-rate 0.75 --no-noise --no-projection --cache-mb 0
+    "$rf" inspect --json m.rf >m.json
+    [ "$(json_file m.json 'const k = v.settings.known; [v.settings.max_tokens, v.settings.dev_share, k.train_layers, k.epochs, k.batch, k.patience, k.encoder_rate, k.known_rate, k.dropout]')" = "9,0.25,1,3,7,2,0.25,0.5,0.5" ]
+    [ "$(json_file m.json 'const o = v.settings.open; [o.steps, o.positives, o.negatives, o.rate, o.dropout, o.lambda, o.rho, o.radius, o.gamma, o.ascent_steps, o.ascent_rate, o.noise, o.projection]')" = "8,3,5,0.125,0.0625,2,3,4,5,6,0.75,false,false" ]
+    grep -q '"seed": 9223372036854775807' m.json
+    # defaults in the help are those of the library
+    run "$rf" train --epochs 3 --rho 77 --help
+    [ "$status" -eq 0 ]
+    train data.tsv --quiet -o d.rf
+    "$rf" inspect --json d.rf >d.json
+    for pair in train-layers:known.train_layers rho:open.rho gamma:open.gamma positives:open.positives seed:seed dev-share:dev_share; do
+        value=$(json_file d.json "v.settings.${pair#*:}")
+        tr -s ' \n' ' ' <<<"$output" | grep -qE -- "--${pair%:*} [NX] [^(]*\(default $value\)"
+    done
+}
+
+@test "bad data and bad encoders" {
+    run_apart train nothing.tsv -o m.rf
+    [ "$status" -eq 1 ]
+    has "$complaint" "nothing.tsv: cannot open: No such file or directory"
+    : >empty.tsv
+    run_apart train empty.tsv -o m.rf
+    [ "$status" -eq 1 ]
+    has "$complaint" "empty.tsv: empty"
+    head -c 100000 /dev/urandom >garbage.tsv
+    run_apart train garbage.tsv -o m.rf
+    [ "$status" -eq 1 ]
+    [ -n "$complaint" ]
+    run_apart "$rf" train data.tsv -o m.rf --encoder .
+    [ "$status" -eq 1 ]
+    has "$complaint" "config.json"
+    [ ! -e m.rf ]
+}
+
+@test "texts of any bytes can be learnt from" {
+    { cat data.tsv; for i in 1 2 3 4 5; do printf 'a\xff\xfe%s \xe2\x82\tclass1\n' $i; done; } >bytes.tsv
+    train bytes.tsv -o m.rf --quiet --keep-examples
+    printf 'a\xff\xfe1 \xe2\x82\n' | "$rf" predict m.rf --json --text --explain 1 >out
+    [ "$(json_lines out 'v[0].text == "a\ufffd\ufffd1 \ufffd" && v[0].neighbours[0].text == v[0].text')" = true ]
+}
+
+@test "what is left out of a model" {
+    train data.tsv -o full.rf --quiet --keep-examples
+    train data.tsv -o usual.rf --quiet
+    train data.tsv -o small.rf --quiet --no-features
+    [ "$(wc -c <full.rf)" -gt "$(wc -c <usual.rf)" ]
+    [ "$(wc -c <usual.rf)" -gt "$(wc -c <small.rf)" ]
+    unlabelled >texts
+    cp -r "$tiny" encoder
+    train data.tsv -o slim.rf --quiet --encoder ./encoder --slim
+    [ "$(wc -c <slim.rf)" -lt "$(wc -c <usual.rf)" ]
+    for model in full usual small slim; do
+        "$rf" predict $model.rf texts >$model.out
+        cmp full.out $model.out
+    done
+    run "$rf" inspect full.rf
+    has "$output" "kept       features and texts of 44 training rows"
+    run "$rf" inspect usual.rf
+    has "$output" "kept       features of 44 training rows"
+    run "$rf" inspect small.rf
+    has "$output" "kept       nothing of the training data"
+    run "$rf" inspect slim.rf
+    has "$output" "/encoder, not contained"
+    # without its encoder a slim model is of no use, and says so
+    rm -r encoder
+    run_apart "$rf" predict slim.rf texts
+    [ "$status" -eq 1 ]
+    [ -z "$output" ]
+    has "$complaint" "slim.rf"
+    has "$complaint" "/encoder"
+}
+
+# ---- Stopping ----
+
+# Starts a training in the background, waits until its log shows $1 times the stage $2,
+# sends signal $3, and sets $code and $complaint.
+interrupted() { # times, stage, signal, arguments...
+    local times=$1 stage=$2 signal=$3
+    shift 3
+    rm -f log
+    # a background job of a script ignores SIGINT unless told otherwise
+    env --default-signal=INT "$rf" train data.tsv --encoder "$tiny" $quick $long --log-json log \
+        -o stopped.rf "$@" 2>stderr &
+    local pid=$!
+    for _ in $(seq 1000); do
+        [ "$(grep -c "\"stage\": \"$stage\"" log 2>/dev/null)" -ge "$times" ] && break
+        sleep 0.01
+    done
+    kill -"$signal" $pid
+    code=0
+    wait $pid || code=$?
+    complaint=$(cat stderr)
+    echo "$complaint"
+}
+
+@test "interrupted without a checkpoint: stops cleanly and says what would have helped" {
+    long="--epochs 5000 --patience 5000 --batch 4"
+    interrupted 2 known INT
+    [ "$code" -eq 130 ]
+    has "$complaint" "stopped; nothing was kept (--checkpoint DIR would have kept"
+    interrupted 2 known TERM
+    [ "$code" -eq 143 ]
+    [ ! -e stopped.rf ]
+    [ "$(ls | tr '\n' ' ')" = "data.tsv log stderr " ]
+}
+
+@test "interrupted with a checkpoint and resumed: the same bytes" {
+    { labelled 8; for c in $(seq 32); do for i in 1 2 3; do printf 'fence %s text %s\tmore%s\n' $c $i $c; done; done; } >data.tsv
+    long="--epochs 20 --patience 20 --batch 8 --head-steps 20"
+    train data.tsv $long -o want.rf --quiet
+    interrupted 3 known INT --checkpoint ck
+    [ "$code" -eq 130 ]
+    [[ "$complaint" =~ "stopped; ck holds "[0-9]+" of 20 epochs: the same command with --resume" ]]
+    [ ! -e stopped.rf ]
+    # without --resume it is not overwritten
+    run_apart train data.tsv $long -o x.rf --checkpoint ck
+    [ "$status" -ne 0 ]
+    has "$complaint" "ck: holds the checkpoint of an earlier training"
+    # another training does not take it for its own
+    run_apart train data.tsv $long --seed 1 -o x.rf --checkpoint ck --resume
+    [ "$status" -ne 0 ]
+    has "$complaint" "made by another training"
+    interrupted 1 open TERM --checkpoint ck --resume --threads 1
+    [ "$code" -eq 143 ]
+    has "$complaint" "stopped; ck holds the known classes and "
+    train data.tsv $long -o got.rf --checkpoint ck --resume --quiet --threads 2
+    cmp want.rf got.rf
+    # a finished checkpoint gives the model again
+    train data.tsv $long -o again.rf --checkpoint ck --resume --quiet
+    cmp want.rf again.rf
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# Training that is killed again and again, at random moments, ends in the same model
+
+load ../cli/helpers
+
+# Enough epochs and heads that a kill finds something finished and something not.
+make_data() {
+    labelled 10
+    for class in $(seq 40); do
+        for i in 1 2 3; do printf 'fence %s text %s\tmore%s\n' "$class" "$i" "$class"; done
+    done
+}
+
+milliseconds() {
+    echo $(($(date +%s%N) / 1000000))
+}
+
+@test "sixty times kill -9, at all stages: the model is the same to the last byte" {
+    cd "$BATS_TEST_TMPDIR"
+    make_data >data.tsv
+    train=("$rf" train data.tsv --encoder "$tiny" --epochs 30 --patience 30 --batch 4 --known-rate 0.01
+        --head-steps 12 --negatives 64 --quiet)
+    begin=$(milliseconds)
+    "${train[@]}" -o want.rf --threads 2
+    whole=$(($(milliseconds) - begin))
+    RANDOM=20221208
+    kills=0 finished=0
+    while [ $kills -lt 60 ]; do
+        rm -f got.rf
+        "${train[@]}" -o got.rf --checkpoint ck --resume --log-json log --threads $((1 + RANDOM % 2)) &
+        pid=$!
+        delay=$((RANDOM % (whole * 3 / 4 + 1)))
+        sleep "$((delay / 1000)).$(printf %03d $((delay % 1000)))"
+        code=0
+        kill -9 $pid 2>/dev/null || true
+        wait $pid 2>/dev/null || code=$?
+        if [ $code -eq 137 ]; then
+            kills=$((kills + 1))
+            tail -n 1 log 2>/dev/null | sed -n 's/^{"stage": "\([a-z]*\)".*/\1/p' >>stages
+            # the model is there completely or not at all
+            [ ! -e got.rf ] || cmp want.rf got.rf
+        else
+            [ $code -eq 0 ]
+            cmp want.rf got.rf
+            finished=$((finished + 1))
+            rm -rf ck log
+        fi
+    done
+    "${train[@]}" -o got.rf --checkpoint ck --resume
+    cmp want.rf got.rf
+    echo "$kills kills, $finished trainings finished in between; whole: $whole ms; last heard of:"
+    sort stages | uniq -c
+    [ "$(grep -c '^known$' stages)" -ge 5 ]
+    [ "$(grep -c '^open$' stages)" -ge 5 ]
+}
