@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 
-.PHONY: all build demo test bench fuzz install clean help packages test-packages
+.PHONY: all build demo test bench bench-train fuzz install clean help packages test-packages
 
 all: build
 
@@ -31,6 +31,11 @@ bench: build
 	@build/ringfence encoder get minilm && build/ringfence encoder get minilm-fp32 && build/ringfence encoder get gte-small
 	@node bench/encode.mjs
 
+bench-train: build
+	@tools/install-packages.sh build peer
+	@build/ringfence encoder get minilm
+	@/usr/bin/python3 bench/train.py
+
 fuzz: test-packages
 	@tests/fuzz/run.sh $(FUZZ_SECONDS)
 
@@ -42,9 +47,10 @@ clean:
 
 help:
 	@echo "make            build the program: build/ringfence"
-	@echo "make demo       build, bring the default encoder, show it at work on the sample"
+	@echo "make demo       build, bring the default encoder, train on the sample, classify"
 	@echo "make test       the whole suite; last line: N passed, N failed"
 	@echo "make bench      speed beside ONNX Runtime, in one run"
+	@echo "make bench-train speed of training beside PyTorch, in one run"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS=60 seconds"
 	@echo "make install    program, libraries, header, man pages, pkg-config; PREFIX=/usr/local"
 	@echo "make clean      remove what was built"
