@@ -119,16 +119,6 @@ typedef struct run {
     atomic_size_t next;
 } run;
 
-static void mean(float *out, const float *x, size_t tokens, size_t width)
-{
-    memcpy(out, x, width * sizeof(float));
-    for (size_t t = 1; t < tokens; t++)
-        for (size_t i = 0; i < width; i++)
-            out[i] += x[t * width + i];
-    for (size_t i = 0; i < width; i++)
-        out[i] /= (float)tokens;
-}
-
 static void run_group(run *r, rf_workspace *w, size_t from, size_t to)
 {
     size_t width = r->a->width, first = r->offsets[from];
@@ -145,8 +135,8 @@ static void run_group(run *r, rf_workspace *w, size_t from, size_t to)
     if (r->states)
         memcpy(r->states + first * width, w->x, n * sizeof(float));
     for (size_t i = from; r->pooled && i < to; i++)
-        mean(r->pooled + i * width, w->x + (r->offsets[i] - first) * width,
-             r->offsets[i + 1] - r->offsets[i], width);
+        rf_pool_mean(r->pooled + i * width, w->x + (r->offsets[i] - first) * width,
+                     r->offsets[i + 1] - r->offsets[i], width);
 }
 
 static void work(void *arg, size_t member, size_t members)

@@ -75,14 +75,10 @@ static void pool(const rf_embedder *m, const float *x, size_t row, size_t tokens
 {
     size_t width = m->encoder->config.width;
     float *out = m->features + row * width;
-    memcpy(out, x, width * sizeof(float));
     if (m->options.pooling == RF_POOL_CLS)
-        return;
-    for (size_t t = 1; t < tokens; t++)
-        for (size_t i = 0; i < width; i++)
-            out[i] += x[t * width + i];
-    for (size_t i = 0; i < width; i++)
-        out[i] /= (float)tokens;
+        memcpy(out, x, width * sizeof(float));
+    else
+        rf_pool_mean(out, x, tokens, width);
 }
 
 static void encode_rows(rf_embedder *m, rf_workspace *w, size_t from, size_t to,

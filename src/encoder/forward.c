@@ -228,3 +228,13 @@ void rf_forward(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
     embed(&p);
     rf_forward_layers(e, w, batch, 0, layers, team, member, members);
 }
+
+void rf_pool_mean(float *out, const float *x, size_t tokens, size_t width)
+{
+    memcpy(out, x, width * sizeof(float));
+    for (size_t t = 1; t < tokens; t++)
+        for (size_t i = 0; i < width; i++)
+            out[i] += x[t * width + i];
+    for (size_t i = 0; i < width; i++)
+        out[i] /= (float)tokens;
+}

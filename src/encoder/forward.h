@@ -47,4 +47,8 @@ void rf_forward_layers(const rf_encoder *e, rf_workspace *w, const rf_batch *bat
                        size_t from, size_t to, rf_team *team, size_t member,
                        size_t members);
 
+/* The feature of a text: the mean of its tokens' vectors, out [width], x [tokens, width].
+ * One function, so that training and answering get the same bits. */
+void rf_pool_mean(float *out, const float *x, size_t tokens, size_t width);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "encoder/forward.h"
 #include "encoder/live.h"
 #include "num/panels.h"
 
@@ -109,13 +110,7 @@ static void pool(const rf_tune *t, worker *w, const rf_group *g, const float *x)
     for (size_t i = 0; i < g->n_texts; i++) {
         size_t first = g->offsets[i] - g->offsets[0];
         size_t n = g->offsets[i + 1] - g->offsets[i];
-        float *z = w->z + i * width;
-        memcpy(z, x + first * width, width * sizeof(float));
-        for (size_t k = 1; k < n; k++)
-            for (size_t j = 0; j < width; j++)
-                z[j] += x[(first + k) * width + j];
-        for (size_t j = 0; j < width; j++)
-            z[j] /= (float)n;
+        rf_pool_mean(w->z + i * width, x + first * width, n, width);
     }
 }
 

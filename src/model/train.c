@@ -130,6 +130,8 @@ static void part_add(part *p, const rf_dataset *data, size_t row, size_t class_i
     p->class_of[p->n++] = (uint32_t)class_index;
 }
 
+/* Names the random streams of a class, so it is part of the result: it must stay as it
+ * is, which the hash of the data sets' tables need not. */
 static uint64_t label_key(const char *label)
 {
     uint64_t h = 14695981039346656037u; /* FNV-1a */
