@@ -198,7 +198,7 @@ static double run_stage1(setting *s, const rows *r, size_t epochs, bool print)
                                .warmup = 0.1f,
                                .dropout = 0.1f};
     rf_tune *t = rf_tune_new(s->e, LIVE, &s->known, (rf_labelled){&s->a, r->class_of},
-                             (rf_labelled){&s->none, NULL}, &o, s->team, &err);
+                             (rf_labelled){&s->none, NULL}, NULL, &o, s->team, &err);
     check(t != NULL, &err);
     for (size_t i = 0; i < epochs; i++) {
         double start = seconds();

@@ -110,12 +110,14 @@ static void put_classes(const json_t *root)
     json_array_foreach(classes, i, c)
     {
         const json_t *head = json_array_get(heads, i);
-        char dev[16] = "-";
+        char dev[16] = "-", own[16] = "-";
+        if (head)
+            snprintf(own, sizeof own, "%.2f", 100.0 * number(head, "recall"));
         if (json_is_number(json_object_get(head, "dev_recall")))
             snprintf(dev, sizeof dev, "%.2f", 100.0 * number(head, "dev_recall"));
         screen_put_cell(word(c, "label"), SHOWN_NAME);
-        printf(" %7zu %9.4f %9.4f %7.2f %7s\n", count(c, "rows"), number(c, "distance"),
-               number(c, "radius"), 100.0 * number(head, "recall"), dev);
+        printf(" %7zu %9.4f %9.4f %7s %7s\n", count(c, "rows"), number(c, "distance"),
+               number(c, "radius"), own, dev);
     }
     printf("distance: average between two texts of the class; radius: of the shell of\n"
            "synthetic negatives; recall, dev: per cent of the class's own training and\n"

@@ -14,7 +14,7 @@
 typedef struct job {
     train_request ask;
     train_progress progress;
-    rf_dataset *train, *dev;
+    rf_dataset *train, *dev, *open;
     rf_model *model;
 } job;
 
@@ -31,8 +31,9 @@ static bool same_file(const char *a, const char *b)
  * model will be written to, and removes it again. */
 static rf_status check_output(const job *j, rf_error *err)
 {
-    const char *inputs[] = {j->ask.data_path, j->ask.dev_path, j->ask.log_path};
-    for (size_t i = 0; i < 3; i++)
+    const char *inputs[] = {j->ask.data_path, j->ask.dev_path, j->ask.log_path,
+                            j->ask.open_path};
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (same_file(j->ask.output, inputs[i]))
             return rf_fail(err, RF_ERR_ARG, 0,
                            "%s: the model would overwrite this file; wanted another "
@@ -66,6 +67,11 @@ static rf_status prepare(job *j, rf_error *err)
         st = take_data(j, j->ask.data_path, &j->train, &odd, err);
     if (st == RF_OK && j->ask.dev_path)
         st = take_data(j, j->ask.dev_path, &j->dev, &odd_dev, err);
+    if (st == RF_OK && j->ask.open_path) {
+        j->open = rf_dataset_read_texts(j->ask.open_path, err);
+        st = j->open ? RF_OK : err->code;
+        j->ask.o.open_texts = j->open;
+    }
     if (st == RF_OK && j->ask.strict && odd + odd_dev > 0)
         st = rf_fail(err, RF_ERR_FORMAT, 0,
                      "nothing was trained, as --strict wants data without the above");
@@ -176,6 +182,7 @@ static int run(const command *self, int argc, char **argv)
         code = code ? code : log_code;
     }
     rf_model_free(j.model);
+    rf_dataset_free(j.open);
     rf_dataset_free(j.dev);
     rf_dataset_free(j.train);
     return code;
@@ -193,7 +200,8 @@ const command command_train = {
         "Stage 1 tunes the upper layers of the encoder and a classifier of the known\n"
         "classes. Stage 2 trains one head per class that tells its texts from all\n"
         "others, against synthetic texts around the class. A text that every head\n"
-        "rejects is open.\n\n"
+        "rejects is open. --method takes another way for stage 2, and with some methods\n"
+        "another stage 1; they are there to be compared with.\n\n"
         "The same data, options and seed give the same model to the last bit. Ctrl-C\n"
         "stops cleanly (exit status 130, or 143 after SIGTERM); with --checkpoint the\n"
         "same command and --resume go on later and give the same model. DIR is not\n"

@@ -1,5 +1,6 @@
 #include "train_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BIG 1e6
@@ -10,6 +11,10 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
     r->o = rf_train_options_default();
     r->seed = (size_t)r->o.seed;
     rf_train_options *o = &r->o;
+    char names[METHOD_NAMES];
+    method_names(names);
+    snprintf(r->method_help, sizeof r->method_help,
+             "How texts of no class are told from the others (default ans): %s.", names);
     const option general[] = {
         {.name = "output",
          .letter = 'o',
@@ -40,6 +45,17 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
          .value = &o->encoder,
          .arg = "E",
          .help = "Catalogue name or directory of the encoder (default minilm)."},
+        {.name = "method",
+         .kind = OPTION_TEXT,
+         .value = &o->method,
+         .arg = "M",
+         .help = r->method_help},
+        {.name = "open-texts",
+         .kind = OPTION_TEXT,
+         .value = &r->open_path,
+         .arg = "FILE",
+         .help = "selfsup: texts of no class, one per line (or a data file, its labels "
+                 "not counting)."},
         {.name = "max-tokens",
          .kind = OPTION_SIZE,
          .value = &o->max_tokens,
@@ -260,8 +276,9 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
          .value = &o->no_projection,
          .help = "Leave synthetic negatives where noise and ascent put them."},
     };
-    option data[DATA_OPTIONS];
+    option data[DATA_OPTIONS], methods[METHOD_SETTINGS];
     data_options_list(&r->data, data);
+    method_settings_list(&o->method_options, methods);
     const struct {
         const option *list;
         size_t n;
@@ -269,7 +286,8 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
                   {data, DATA_OPTIONS},
                   {keeping, sizeof keeping / sizeof *keeping},
                   {known, sizeof known / sizeof *known},
-                  {open, sizeof open / sizeof *open}};
+                  {open, sizeof open / sizeof *open},
+                  {methods, METHOD_SETTINGS}};
     size_t n = 0;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         for (size_t k = 0; k < groups[i].n && n < TRAIN_OPTIONS_MAX; k++)

@@ -5,17 +5,19 @@
 #define RF_CLI_TRAIN_OPTIONS_H
 
 #include "data_options.h"
+#include "method_options.h"
 
 typedef struct train_request {
-    const char *data_path, *dev_path, *output, *log_path;
+    const char *data_path, *dev_path, *output, *log_path, *open_path;
     data_options data;
     rf_train_options o;
     rf_save_options save;
     size_t seed; /* goes to o.seed */
     bool strict, quiet;
+    char method_help[METHOD_NAMES + 80];
 } train_request;
 
-#define TRAIN_OPTIONS_MAX 64
+#define TRAIN_OPTIONS_MAX 96
 
 /* Puts the library's defaults into r, which must start zeroed, and lists the options that
  * fill it; returns their number. */

@@ -317,6 +317,11 @@ RF_API rf_data_options rf_data_options_default(void);
 RF_API rf_dataset *rf_dataset_read(const char *path, const rf_data_options *options,
                                    rf_error *err);
 
+/* Texts without labels, one per line (of a file whose name ends in .tsv, .csv or .jsonl,
+ * also .gz: the text column of its rows); every row gets the label "open". For methods
+ * that learn from texts of no class. */
+RF_API rf_dataset *rf_dataset_read_texts(const char *path, rf_error *err);
+
 /* An empty set, to be filled row by row; also one that was read can be added to. A text
  * is any bytes up to RF_MAX_TEXT_BYTES. A label is 1 to RF_MAX_LABEL_BYTES of UTF-8
  * without control characters; spaces around it are cut off. A failed call leaves the set
@@ -486,12 +491,48 @@ typedef struct rf_train_event {
  * with RF_ERR_STOPPED; what a checkpoint holds stays. */
 typedef int (*rf_train_progress)(void *user, const rf_train_event *event);
 
+/* Ways to tell known from open. The default is "ans"; the others are methods of the
+ * literature, for comparison: see docs/MODEL.md, "Methods". Name number i, its title for
+ * a table and what it is in one line; NULL past the end. */
+RF_API const char *rf_method_name(size_t i, const char **title, const char **summary);
+
+/* Settings of the methods other than "ans" and "ovr"; each reads what it knows. The
+ * defaults are those of the method's paper. */
+typedef struct rf_method_options {
+    size_t neighbours;      /* lof, deepunk, knncl: 20; knn: 10; 0: the method's own */
+    float contamination;    /* lof and relatives: share of training rows outside, 0.05 */
+    float quantile;         /* knn, mahalanobis: share of dev rows inside, 0.95 */
+    float threshold;        /* msp, openmax: least probability, 0.5 */
+    float doc_alpha;        /* doc: standard deviations, 3 */
+    size_t tail;            /* openmax: distances that the fit sees, 20 */
+    size_t ranks;           /* openmax: classes that are revised, 10 */
+    size_t boundary_epochs; /* adb: most, 100 */
+    float boundary_rate;    /* adb: of Adam, 0.05 */
+    float cosine_scale;     /* deepunk: 30 */
+    float cosine_margin;    /* deepunk: 0.35 */
+    float temperature;      /* convex: 0.1; knncl: 0.5; 0: the method's own */
+    size_t queue;           /* knncl: keys that are remembered, 7500 */
+    size_t top;             /* knncl: nearest positives, 25 */
+    float momentum;         /* knncl: 0.999 */
+    float contrast_weight;  /* knncl: 0.1 */
+    size_t ascent_steps;    /* msp-neg, adb-neg: 0 */
+    float ascent_rate;      /* of those, by radius */
+    float rho, gamma;       /* of those: the shell, as in ANS: 1, 2 */
+    float radius;           /* of those: above 0: instead of rho */
+    bool textoir;           /* do as TEXTOIR does where it differs from the papers */
+} rf_method_options;
+
+RF_API rf_method_options rf_method_options_default(void);
+
 #define RF_CHOOSE SIZE_MAX /* for ascent_steps, where 0 means something */
 
 /* Zero stands for "chosen from the data" where it says so. docs/MODEL.md explains every
  * number and how the default was found. */
 typedef struct rf_train_options {
     const char *encoder; /* catalogue name or directory; NULL: minilm */
+    const char *method;  /* NULL: ans; "ovr" is ans with lambda 0 */
+    rf_method_options method_options;
+    const rf_dataset *open_texts; /* selfsup: texts of no class, labels do not count */
     uint64_t seed;
     size_t threads;        /* 0: one per CPU; the result is the same for any number */
     size_t max_tokens;     /* per text; 0: the encoder's maximum, at most 512 */
@@ -534,6 +575,53 @@ RF_API rf_train_options rf_train_options_default(void);
  * Same data, options and seed: same model to the last bit, for any number of threads. */
 RF_API rf_model *rf_train(const rf_dataset *train, const rf_dataset *dev,
                           const rf_train_options *options, rf_error *err);
+
+/* ---- Lab --------------------------------------------------------------------------- */
+
+/* Methods compared under the published protocol (docs/LAB.md). A run is one data set,
+ * share of known classes, seed and method; its figures become one line of
+ * OUT/runs.jsonl. What runs share is computed once and kept in OUT/cache. */
+typedef struct rf_lab_options {
+    const char *data;   /* directory of the sets: DATA/SET/train.tsv, dev.tsv, test.tsv */
+    const char *sets;   /* "banking,oos" */
+    const char *ratios; /* share of known classes: "0.25,0.5,0.75" */
+    const char *seeds;  /* "0-9" or "0,3,5" */
+    const char *methods; /* "ans,adb", or "all" (those that can run), "shared" (those that
+                          * share stage 1) */
+    const char *variants; /* NULL: the methods as they are; else settings to try, one run
+                           * each: "radius=1,4,16 gamma=2,3" (docs/LAB.md) */
+    const char *encoder;  /* NULL: minilm */
+    const char *out;      /* directory, made if needed */
+    const char *open_texts; /* texts of no class for selfsup: rf_dataset_read_texts */
+    const rf_data_options *format; /* NULL: as published: raw TSV */
+    size_t max_tokens;      /* 0: as published for the three sets, else the encoder's */
+    size_t threads;         /* 0: one per CPU; the figures are the same for any number */
+    rf_train_options train; /* everything else about training */
+} rf_lab_options;
+
+RF_API rf_lab_options rf_lab_options_default(void);
+
+typedef struct rf_lab_event {
+    const char *run;     /* "banking 0.25 seed 0 ans minilm" */
+    size_t done, total;  /* runs, those of earlier calls included */
+    double seconds_left; /* of all runs, estimated */
+    bool finished;       /* this run ended now: the figures are new */
+    bool before;         /* it was finished by an earlier call */
+    double seconds;      /* it took, or may take */
+    double accuracy, f1;
+    const rf_train_event *training; /* where it stands, NULL between stages */
+} rf_lab_event;
+
+/* Called now and then, also for runs that are done already; anything but 0 stops with
+ * RF_ERR_STOPPED, and the next call goes on. */
+typedef int (*rf_lab_progress)(void *user, const rf_lab_event *event);
+
+/* Does the runs that are not done yet. */
+RF_API rf_status rf_lab_run(const rf_lab_options *options, rf_lab_progress progress,
+                            void *user, rf_error *err);
+/* Only tells them, with the time they may take. */
+RF_API rf_status rf_lab_plan(const rf_lab_options *options, rf_lab_progress progress,
+                             void *user, rf_error *err);
 
 #ifdef __cplusplus
 }

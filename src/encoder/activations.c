@@ -241,3 +241,29 @@ rf_status rf_activations_features(const rf_activations *a, const rf_encoder *e, 
         .a = a, .e = e, .offsets = a->offsets, .to_layer = e->config.layers, .pooled = z};
     return run_all(&r, a->longest, team, done, user, err);
 }
+
+rf_status rf_activations_select(rf_activations *a, const rf_activations *all,
+                                const uint32_t *rows, size_t n, rf_error *err)
+{
+    *a = (rf_activations){.n_texts = n, .width = all->width, .layer = all->layer};
+    a->offsets = calloc(n + 1, sizeof *a->offsets);
+    if (!a->offsets)
+        return rf_fail_nomem(err, (n + 1) * sizeof *a->offsets, "texts");
+    for (size_t i = 0; i < n; i++)
+        a->offsets[i + 1] =
+            a->offsets[i] + all->offsets[rows[i] + 1] - all->offsets[rows[i]];
+    a->n_tokens = a->offsets[n];
+    a->longest = longest_of(a->offsets, n);
+    a->bytes = a->n_tokens * a->width * sizeof(float);
+    a->states = rf_floats_new(a->n_tokens * a->width + 1);
+    if (!a->states) {
+        rf_status st = rf_fail_nomem(err, a->bytes, "activations");
+        rf_activations_release(a);
+        return st;
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(a->states + a->offsets[i] * a->width,
+               all->states + all->offsets[rows[i]] * a->width,
+               (a->offsets[i + 1] - a->offsets[i]) * a->width * sizeof(float));
+    return RF_OK;
+}

@@ -49,4 +49,9 @@ rf_status rf_activations_features(const rf_activations *a, const rf_encoder *e, 
                                   rf_team *team, rf_texts_done done, void *user,
                                   rf_error *err);
 
+/* Copies rows of `all`, in the given order, into a new set in memory. A row may occur
+ * more than once. */
+rf_status rf_activations_select(rf_activations *a, const rf_activations *all,
+                                const uint32_t *rows, size_t n, rf_error *err);
+
 #endif

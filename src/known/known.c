@@ -5,6 +5,7 @@
 #include "num/panels.h"
 #include "num/train.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,10 +54,31 @@ void rf_known_reset(rf_known *k, uint64_t seed)
     draw(k->out_w, k->classes, k->width, seed, 2);
 }
 
-void rf_known_logits(const rf_known *k, const float *z, size_t n, float *logits,
-                     float *scratch)
+/* Products with w_k become cosines; a zero vector is orthogonal to everything. */
+static void to_cosines(const rf_known *k, const float *hidden, size_t n, float *logits)
 {
-    rf_gemm_args g = {.c = scratch,
+    for (size_t c = 0; c < k->classes; c++) {
+        const float *w = k->out_w + c / RF_PANEL * RF_PANEL * k->width + c % RF_PANEL;
+        float square = 0.0f;
+        for (size_t i = 0; i < k->width; i++)
+            square += w[i * RF_PANEL] * w[i * RF_PANEL];
+        for (size_t i = 0; i < n; i++)
+            logits[i * k->classes + c] *= square > 0.0f ? 1.0f / sqrtf(square) : 0.0f;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const float *h = hidden + i * k->width;
+        float square = 0.0f;
+        for (size_t j = 0; j < k->width; j++)
+            square += h[j] * h[j];
+        for (size_t c = 0; c < k->classes; c++)
+            logits[i * k->classes + c] *= square > 0.0f ? 1.0f / sqrtf(square) : 0.0f;
+    }
+}
+
+void rf_known_logits(const rf_known *k, const float *z, size_t n, float *logits,
+                     float *hidden)
+{
+    rf_gemm_args g = {.c = hidden,
                       .ldc = k->width,
                       .a = z,
                       .lda = k->width,
@@ -68,12 +90,14 @@ void rf_known_logits(const rf_known *k, const float *z, size_t n, float *logits,
                       .n = k->width,
                       .k = k->width};
     rf_kernels()->gemm(&g);
-    for (size_t i = 0; i < n * k->width; i++)
-        scratch[i] = scratch[i] > 0.0f ? scratch[i] : 0.0f;
+    for (size_t i = 0; k->form != RF_KNOWN_COSINE_FLAT && i < n * k->width; i++)
+        hidden[i] = hidden[i] > 0.0f ? hidden[i] : 0.0f;
     g.c = logits;
     g.ldc = g.n = k->classes;
-    g.a = scratch;
+    g.a = hidden;
     g.b = k->out_w;
-    g.bias = k->out_b;
+    g.bias = k->form == RF_KNOWN_PLAIN ? k->out_b : NULL;
     rf_kernels()->gemm(&g);
+    if (k->form != RF_KNOWN_PLAIN)
+        to_cosines(k, hidden, n, logits);
 }

@@ -2,6 +2,8 @@
  * known.h - the classifier of known classes on features (paper 3.1):
  * Linear(d, d) -> ReLU -> Linear(d, C), dropout before the second in training
  *
+ * Some methods shape it otherwise: no ReLU, or cosines instead of products.
+ *
  * All parameters are one block, so that an optimiser or a writer can treat them as one;
  * weights are panels (num/panels.h).
  */
@@ -10,8 +12,15 @@
 
 #include "base/error.h"
 
+typedef enum rf_known_form {
+    RF_KNOWN_PLAIN = 0,       /* ReLU; logits = W h + b */
+    RF_KNOWN_COSINE = 1,      /* ReLU; logits = cos(w_k, h) */
+    RF_KNOWN_COSINE_FLAT = 2, /* no ReLU; logits = cos(w_k, h) */
+} rf_known_form;
+
 typedef struct rf_known {
     size_t width, classes;
+    rf_known_form form;
     size_t floats; /* of the block */
     float *block;
     float *dense_w, *dense_b; /* width -> width */
@@ -24,9 +33,9 @@ void rf_known_release(rf_known *k); /* accepts a zeroed struct */
 /* Weights from N(0, 0.02), biases 0. */
 void rf_known_reset(rf_known *k, uint64_t seed);
 
-/* logits [n, classes] of features z [n, width]; scratch is [n, width]. A row's result
+/* hidden [n, width] and logits [n, classes] of features z [n, width]. A row's result
  * depends on nothing but the row. */
 void rf_known_logits(const rf_known *k, const float *z, size_t n, float *logits,
-                     float *scratch);
+                     float *hidden);
 
 #endif

@@ -48,6 +48,7 @@ typedef struct part {
     const size_t *offsets; /* [n_texts + 1] */
     size_t n_texts, first_text, n_batch;
     bool first, last;
+    bool only_features; /* first of two passes: an objective wants all of a batch */
     size_t step;
     atomic_size_t next_group, next_task;
     rf_adam encoder_adam, known_adam;
@@ -60,12 +61,16 @@ struct rf_tune {
     rf_tune_options o;
     rf_team *team;
     size_t live, max_tokens, max_group;
-    rf_live_layer *layers; /* [live] */
-    rf_linear dense, out;
-    worker *workers; /* [team] */
-    uint32_t *order; /* [train] */
-    size_t *offsets; /* [batch + 1] */
-    size_t *groups;  /* [batch + 1] first text of each group of a part */
+    rf_live_layer *layers;     /* [live] */
+    rf_linear dense, out;      /* without an objective */
+    rf_objective *objective;   /* NULL: cross entropy of the classifier */
+    float *batch_z, *batch_dz; /* [batch, width] for the objective */
+    uint32_t *batch_class;     /* [batch] */
+    float *train_z;            /* [train, width] if the objective looks at it */
+    worker *workers;           /* [team] */
+    uint32_t *order;           /* [train] */
+    size_t *offsets;           /* [batch + 1] */
+    size_t *groups;            /* [batch + 1] first text of each group of a part */
     size_t n_groups;
     float *losses; /* [batch] */
     param *params;
@@ -188,7 +193,15 @@ static void run_group(rf_tune *t, worker *w, size_t index)
         x = w->kept[i].out;
     }
     pool(t, w, &g, x);
-    classify(t, w, &g, rows, from);
+    size_t at = g.first_text * t->known->width, n = g.n_texts * t->known->width;
+    if (p->only_features) {
+        memcpy(t->batch_z + at, w->z, n * sizeof(float));
+        return;
+    }
+    if (t->objective)
+        memcpy(w->dz, t->batch_dz + at, n * sizeof(float));
+    else
+        classify(t, w, &g, rows, from);
     if (t->live > 0)
         pool_back(t, w, &g);
     for (size_t i = t->live; i-- > 0;)
@@ -221,7 +234,7 @@ static bool run_task(rf_tune *t, size_t task)
         task -= rf_linear_blocks(l);
     }
     rf_linear *known[2] = {&t->out, &t->dense};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2 && !t->objective; i++) {
         if (task < rf_linear_blocks(known[i])) {
             rf_linear_update(known[i], task, p->n_texts, !p->first,
                              p->last ? &p->known_adam : NULL);
@@ -242,6 +255,8 @@ static void work(void *arg, size_t member, size_t members)
     size_t i;
     while ((i = atomic_fetch_add(&t->part.next_group, 1)) < t->n_groups)
         run_group(t, &t->workers[member], i);
+    if (t->part.only_features)
+        return;
     rf_team_barrier(t->team);
     while (run_task(t, atomic_fetch_add(&t->part.next_task, 1)))
         ;
@@ -264,27 +279,11 @@ static void cut_groups(rf_tune *t, const size_t *offsets, size_t n_texts)
     t->groups[t->n_groups] = n_texts;
 }
 
-double rf_tune_step(rf_tune *t, const uint32_t *rows, size_t n, size_t step)
+/* One pass over a batch, part by part; the sum of the losses. */
+static double run_batch(rf_tune *t, const uint32_t *rows, size_t n)
 {
-    const rf_activations *a = t->train.texts;
-    double loss = 0.0;
-    t->offsets[0] = 0;
-    for (size_t i = 0; i < n; i++)
-        t->offsets[i + 1] = t->offsets[i] + a->offsets[rows[i] + 1] - a->offsets[rows[i]];
-
-    float factor = rf_tune_factor(step, rf_tune_steps(t), t->o.warmup);
-    rf_adam adam = {.rate = t->o.encoder_rate * factor,
-                    .beta1 = 0.9f,
-                    .beta2 = 0.999f,
-                    .eps = 1e-6f,
-                    .decay = t->o.decay,
-                    .fix1 = (float)(1.0 / (1.0 - pow(0.9, (double)step + 1.0))),
-                    .fix2 = (float)(1.0 / (1.0 - pow(0.999, (double)step + 1.0)))};
     part *p = &t->part;
-    p->encoder_adam = p->known_adam = adam;
-    p->known_adam.rate = t->o.known_rate * factor;
-    p->step = step;
-    p->n_batch = n;
+    double loss = 0.0;
     for (size_t from = 0, to; from < n; from = to) {
         to = from + 1;
         while (to < n && t->offsets[to + 1] - t->offsets[from] <= t->max_tokens)
@@ -302,7 +301,56 @@ double rf_tune_step(rf_tune *t, const uint32_t *rows, size_t n, size_t step)
         for (size_t i = 0; i < p->n_texts; i++)
             loss += (double)t->losses[i];
     }
-    return loss / (double)n;
+    return loss;
+}
+
+/* The live layers run twice, first for the features of the whole batch, then, the
+ * gradient known, forward again and back: dropout is named, so both passes agree to the
+ * bit, and no more than a group's activations is ever kept. */
+static double step_objective(rf_tune *t, const uint32_t *rows, size_t n, size_t step)
+{
+    part *p = &t->part;
+    p->only_features = true;
+    run_batch(t, rows, n);
+    p->only_features = false;
+    for (size_t i = 0; i < n; i++)
+        t->batch_class[i] = t->train.class_of[rows[i]];
+    const rf_lesson lesson = {.n = n,
+                              .z = t->batch_z,
+                              .rows = rows,
+                              .class_of = t->batch_class,
+                              .step = step,
+                              .seed = t->o.seed,
+                              .dropout = t->o.dropout,
+                              .adam = &p->known_adam};
+    double loss = t->objective->step(t->objective, &lesson, t->batch_dz);
+    if (t->live > 0)
+        run_batch(t, rows, n);
+    return loss;
+}
+
+double rf_tune_step(rf_tune *t, const uint32_t *rows, size_t n, size_t step)
+{
+    const rf_activations *a = t->train.texts;
+    t->offsets[0] = 0;
+    for (size_t i = 0; i < n; i++)
+        t->offsets[i + 1] = t->offsets[i] + a->offsets[rows[i] + 1] - a->offsets[rows[i]];
+
+    float factor = rf_tune_factor(step, rf_tune_steps(t), t->o.warmup);
+    rf_adam adam = {.rate = t->o.encoder_rate * factor,
+                    .beta1 = 0.9f,
+                    .beta2 = 0.999f,
+                    .eps = 1e-6f,
+                    .decay = t->o.decay,
+                    .fix1 = (float)(1.0 / (1.0 - pow(0.9, (double)step + 1.0))),
+                    .fix2 = (float)(1.0 / (1.0 - pow(0.999, (double)step + 1.0)))};
+    part *p = &t->part;
+    p->encoder_adam = p->known_adam = adam;
+    p->known_adam.rate = t->o.known_rate * factor;
+    p->step = step;
+    p->n_batch = n;
+    return t->objective ? step_objective(t, rows, n, step)
+                        : run_batch(t, rows, n) / (double)n;
 }
 
 static size_t steps_per_epoch(const rf_tune *t)
@@ -324,6 +372,11 @@ static rf_status look_at_dev(rf_tune *t, double *accuracy, double *loss, rf_erro
     rf_status st = rf_activations_features(a, t->e, t->dev_z, t->team, NULL, NULL, err);
     if (st != RF_OK)
         return st;
+    if (t->objective) {
+        t->objective->look_at_dev(t->objective, t->dev_z, t->dev.class_of, a->n_texts,
+                                  accuracy, loss);
+        return RF_OK;
+    }
     double sum = 0.0;
     for (size_t from = 0; from < a->n_texts; from += DEV_ROWS) {
         size_t n = a->n_texts - from < DEV_ROWS ? a->n_texts - from : DEV_ROWS;
@@ -360,10 +413,24 @@ void rf_tune_restore_best(rf_tune *t)
         memcpy(t->params[i].value, from, t->params[i].n * sizeof(float));
 }
 
+static rf_status before_epoch(rf_tune *t, rf_error *err)
+{
+    if (!t->objective || !t->objective->before_epoch)
+        return RF_OK;
+    rf_status st = rf_activations_features(t->train.texts, t->e, t->train_z, t->team,
+                                           NULL, NULL, err);
+    return st == RF_OK
+               ? t->objective->before_epoch(t->objective, t->train_z, t->state.epoch, err)
+               : st;
+}
+
 rf_status rf_tune_epoch(rf_tune *t, rf_steps_done done, void *user, rf_error *err)
 {
     rf_tune_state *s = &t->state;
     size_t n = t->train.texts->n_texts, step = s->epoch * steps_per_epoch(t);
+    rf_status st = before_epoch(t, err);
+    if (st != RF_OK)
+        return st;
     for (size_t i = 0; i < n; i++)
         t->order[i] = (uint32_t)i;
     rf_rng rng = rf_rng_open(rf_rng_key(t->o.seed, s->epoch, STREAM_ORDER, 0));
@@ -387,7 +454,7 @@ rf_status rf_tune_epoch(rf_tune *t, rf_steps_done done, void *user, rf_error *er
         return RF_OK;
     }
     double dev_loss;
-    rf_status st = look_at_dev(t, &s->accuracy, &dev_loss, err);
+    st = look_at_dev(t, &s->accuracy, &dev_loss, err);
     if (st == RF_OK && (s->best_epoch == 0 || s->accuracy > s->best_accuracy ||
                         (s->accuracy == s->best_accuracy && dev_loss < s->best_loss))) {
         s->best_accuracy = s->accuracy;
@@ -447,15 +514,23 @@ static void add_layer(rf_tune *t, size_t index)
 /* The table of all that learns, in a fixed order. */
 static rf_status list_params(rf_tune *t, rf_error *err)
 {
-    size_t total = 0, most = t->live * 12 + 4;
+    size_t total = 0, most = t->live * 12 + RF_OBJECTIVE_PARAMS;
     t->params = calloc(most, sizeof *t->params);
     t->arrays = calloc(most * 3 + 1, sizeof *t->arrays);
     if (!t->params || !t->arrays)
         return rf_fail_nomem(err, most * 3 * sizeof *t->arrays, "training");
     for (size_t i = 0; i < t->live; i++)
         add_layer(t, i);
-    add_linear(t, "known.dense", &t->dense);
-    add_linear(t, "known.out", &t->out);
+    for (size_t i = 0; t->objective && i < t->objective->n_params; i++) {
+        const rf_objective_param *q = &t->objective->params[i];
+        param *p = &t->params[t->n_params++];
+        *p = (param){.value = q->value, .m = q->m, .v = q->v, .n = q->n};
+        memcpy(p->name, q->name, sizeof p->name);
+    }
+    if (!t->objective) {
+        add_linear(t, "known.dense", &t->dense);
+        add_linear(t, "known.out", &t->out);
+    }
     for (size_t i = 0; i < t->n_params; i++) {
         const param *p = &t->params[i];
         float *data[3] = {p->value, p->m, p->v};
@@ -486,6 +561,10 @@ void rf_tune_refresh(rf_tune *t)
 {
     for (size_t i = 0; i < 4 * t->live; i++)
         rf_linear_turn(linear_of(t, i));
+    if (t->objective) {
+        t->objective->refresh(t->objective);
+        return;
+    }
     rf_linear_turn(&t->dense);
     rf_linear_turn(&t->out);
 }
@@ -515,6 +594,20 @@ static rf_status worker_init(worker *w, const rf_tune *t, rf_error *err)
     return RF_OK;
 }
 
+static rf_status make_objective_room(rf_tune *t, rf_error *err)
+{
+    size_t width = t->known->width, n = t->train.texts->n_texts;
+    t->batch_z = rf_floats_new(2 * t->o.batch * width);
+    t->batch_class = calloc(t->o.batch, sizeof *t->batch_class);
+    bool all = t->objective->before_epoch;
+    t->train_z = all ? rf_floats_new(n * width) : NULL;
+    if (!t->batch_z || !t->batch_class || (all && !t->train_z))
+        return rf_fail_nomem(err, (2 * t->o.batch + n) * width * sizeof(float),
+                             "training");
+    t->batch_dz = t->batch_z + t->o.batch * width;
+    return RF_OK;
+}
+
 static rf_status make(rf_tune *t, rf_error *err)
 {
     const rf_config *c = &t->e->config;
@@ -537,14 +630,14 @@ static rf_status make(rf_tune *t, rf_error *err)
         return rf_fail_nomem(err, t->dev.texts->n_texts * width * sizeof(float),
                              "training");
     t->dev_scratch = t->dev_logits + DEV_ROWS * t->known->classes;
-    rf_status st = RF_OK;
+    rf_status st = t->objective ? make_objective_room(t, err) : RF_OK;
     for (size_t i = 0; i < t->live && st == RF_OK; i++)
         st = rf_live_init(&t->layers[i], t->e, c->layers - t->live + i, i, t->max_tokens,
                           batch, err);
-    if (st == RF_OK)
+    if (st == RF_OK && !t->objective)
         st = rf_linear_init(&t->dense, t->known->dense_w, t->known->dense_b, width, width,
                             batch, err);
-    if (st == RF_OK)
+    if (st == RF_OK && !t->objective)
         st = rf_linear_init(&t->out, t->known->out_w, t->known->out_b, t->known->classes,
                             width, batch, err);
     for (size_t i = 0; i < threads && st == RF_OK; i++)
@@ -557,8 +650,8 @@ static rf_status make(rf_tune *t, rf_error *err)
 }
 
 rf_tune *rf_tune_new(rf_encoder *e, size_t live, rf_known *known, rf_labelled train,
-                     rf_labelled dev, const rf_tune_options *o, rf_team *team,
-                     rf_error *err)
+                     rf_labelled dev, rf_objective *objective, const rf_tune_options *o,
+                     rf_team *team, rf_error *err)
 {
     rf_tune *t = calloc(1, sizeof *t);
     if (!t) {
@@ -570,6 +663,7 @@ rf_tune *rf_tune_new(rf_encoder *e, size_t live, rf_known *known, rf_labelled tr
     t->known = known;
     t->train = train;
     t->dev = dev;
+    t->objective = objective;
     t->o = *o;
     t->team = team;
     if (t->o.batch > train.texts->n_texts)
@@ -603,6 +697,9 @@ void rf_tune_free(rf_tune *t)
     free(t->offsets);
     free(t->groups);
     free(t->losses);
+    free(t->batch_z);
+    free(t->batch_class);
+    free(t->train_z);
     free(t->params);
     free(t->arrays);
     free(t->best);

@@ -11,6 +11,7 @@
 
 #include "encoder/activations.h"
 #include "known/known.h"
+#include "known/objective.h"
 
 typedef struct rf_labelled {
     const rf_activations *texts;
@@ -45,11 +46,12 @@ typedef struct rf_tune_array {
 typedef struct rf_tune rf_tune;
 
 /* Layers layers - live .. layers - 1 of e and all of known will learn; e, known, the
- * texts and the team are borrowed. train must start at layer e->layers - live. dev may be
+ * texts, the objective and the team are borrowed. objective may be NULL: cross entropy of
+ * known's logits. train must start at layer e->layers - live. dev may be
  * empty: then the last epoch counts as the best. */
 rf_tune *rf_tune_new(rf_encoder *e, size_t live, rf_known *known, rf_labelled train,
-                     rf_labelled dev, const rf_tune_options *o, rf_team *team,
-                     rf_error *err);
+                     rf_labelled dev, rf_objective *objective, const rf_tune_options *o,
+                     rf_team *team, rf_error *err);
 void rf_tune_free(rf_tune *t); /* accepts NULL */
 
 size_t rf_tune_steps(const rf_tune *t); /* planned in all */

@@ -13,7 +13,9 @@
 rf_model *rf_model_new(rf_error *err)
 {
     rf_model *m = calloc(1, sizeof *m);
-    if (!m)
+    if (m)
+        m->method = rf_method_find("ans");
+    else
         rf_fail_nomem(err, sizeof *m, "a model");
     return m;
 }
@@ -27,6 +29,9 @@ void rf_model_free(rf_model *m)
     free(m->label_bytes);
     rf_known_release(&m->known);
     rf_heads_release(&m->heads);
+    if (m->method && m->method->release)
+        m->method->release(&m->fence);
+    rf_fence_release(&m->fence);
     rf_class_stats_release(&m->stats);
     free(m->radius);
     if (!m->rows_mapped) {

@@ -11,6 +11,7 @@
 #include "model/container.h"
 #include "open/class_stats.h"
 #include "open/heads.h"
+#include "open/method.h"
 
 struct rf_model {
     /* Weights are rounded to half precision, the tuned layers too, so that a model that
@@ -24,8 +25,10 @@ struct rf_model {
     size_t classes;
     char **labels; /* [classes], sorted, NUL-terminated; all in label_bytes */
     char *label_bytes;
+    const rf_method *method;
     rf_known known;
-    rf_heads heads;
+    rf_heads heads; /* of a method with heads */
+    rf_fence fence; /* of one without */
     rf_class_stats stats;
     float *radius; /* [classes] of the shell that the head was trained with */
 

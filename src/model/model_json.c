@@ -88,7 +88,7 @@ json_t *rf_model_describe_as(const rf_model *m, rf_model_extent stored, rf_error
                              stored.features, "texts", stored.texts);
     json_t *root = json_pack(
         "{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
-        RF_CONTAINER_VERSION, "kind", "model", "method", "ans", "program",
+        RF_CONTAINER_VERSION, "kind", "model", "method", m->method->name, "program",
         "ringfence " RF_VERSION, "labels", list_labels(m), "encoder",
         describe_encoder(m, stored.encoder), "classes", describe_classes(m), "kept", kept,
         "settings", words(m->settings), "summary", words(m->summary));

@@ -72,10 +72,15 @@ static rf_status take_method(rf_model_reading *l)
 {
     const char *method;
     rf_status st = want_string(l, l->file->json, "method", &method);
-    if (st == RF_OK && strcmp(method, "ans") != 0)
-        st = rf_fail(l->err, RF_ERR_VERSION, 0,
-                     "%s: method \"%.40s\", this program knows \"ans\"", l->name, method);
-    return st;
+    if (st != RF_OK)
+        return st;
+    const rf_method *found = rf_method_find(method);
+    if (!found)
+        return rf_fail(l->err, RF_ERR_VERSION, 0,
+                       "%s: method \"%.40s\", which this program does not know", l->name,
+                       method);
+    l->m->method = found;
+    return RF_OK;
 }
 
 /* ---- The encoder ------------------------------------------------------------------- */
@@ -251,7 +256,8 @@ static rf_status load(rf_model_reading *l)
     rf_status st;
     if ((st = take_method(l)) != RF_OK || (st = take_labels(l)) != RF_OK ||
         (st = take_encoder(l)) != RF_OK || (st = rf_model_take_known(l)) != RF_OK ||
-        (st = rf_model_take_heads(l)) != RF_OK ||
+        (st = l->m->method->heads ? rf_model_take_heads(l) : rf_model_take_fence(l)) !=
+            RF_OK ||
         (st = rf_model_take_classes(l)) != RF_OK ||
         (st = rf_model_take_rows(l)) != RF_OK || (st = take_words(l)) != RF_OK)
         return st;

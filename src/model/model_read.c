@@ -3,6 +3,7 @@
 
 #include "num/panels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ static rf_status take_floats(const rf_model_reading *l, const char *name, size_t
 rf_status rf_model_take_known(rf_model_reading *l)
 {
     rf_known *k = &l->m->known;
-    size_t d = l->m->encoder->config.width, c = l->m->classes;
+    size_t d = l->m->encoder->config.width;
+    size_t c = l->m->classes + l->m->method->open_class;
     const float *w1, *b1, *w2, *b2;
     rf_status st;
     if ((st = take_floats(l, "known.dense.weight", 2, d, d, 0, &w1)) != RF_OK ||
@@ -39,6 +41,7 @@ rf_status rf_model_take_known(rf_model_reading *l)
         (st = take_floats(l, "known.out.bias", 1, c, 0, 0, &b2)) != RF_OK ||
         (st = rf_known_init(k, d, c, l->err)) != RF_OK)
         return st;
+    k->form = l->m->method->form;
     rf_panels_pack(k->dense_w, w1, d, d);
     memcpy(k->dense_b, b1, d * sizeof *b1);
     rf_panels_pack(k->out_w, w2, c, d);
@@ -72,6 +75,45 @@ rf_status rf_model_take_heads(rf_model_reading *l)
         a.b3[0] = b3[i];
     }
     return RF_OK;
+}
+
+/* A declared dimension as a real one. */
+static size_t real_size(const rf_model *m, size_t declared)
+{
+    return declared == RF_DIM_CLASSES ? m->classes
+           : declared == RF_DIM_WIDTH ? m->known.width
+           : declared == RF_DIM_ANY   ? RF_ANY_SIZE
+                                      : declared;
+}
+
+rf_status rf_model_take_fence(rf_model_reading *l)
+{
+    rf_model *m = l->m;
+    const rf_method *method = m->method;
+    rf_fence *f = &m->fence;
+    *f = (rf_fence){.width = m->known.width, .classes = m->classes};
+    for (size_t i = 0; i < method->n_arrays; i++) {
+        const rf_fence_array *a = &method->arrays[i];
+        char name[96];
+        snprintf(name, sizeof name, "open.%s", a->name);
+        const size_t shape[] = {real_size(m, a->shape[0]), real_size(m, a->shape[1])};
+        const rf_tensor *t =
+            rf_container_find(l->file, name, RF_F32, a->rank, shape, l->err);
+        if (!t)
+            return RF_ERR_FORMAT;
+        if (t->count == 0 || !rf_kernels()->all_finite(floats_of(t), t->count))
+            return rf_fail(l->err, RF_ERR_NUMERIC, t->offset,
+                           "%s: tensor \"%s\": %s, wanted finite numbers", l->name, name,
+                           t->count ? "a NaN or an infinity" : "empty");
+        rf_status st =
+            rf_fence_room(f, i, t->shape[0], a->rank == 2 ? t->shape[1] : 1, l->err);
+        if (st != RF_OK)
+            return st;
+        memcpy(f->arrays[i].data, t->data, t->count * sizeof(float));
+    }
+    rf_error why = {0};
+    rf_status st = method->prepare ? method->prepare(f, &why) : RF_OK;
+    return st == RF_OK ? RF_OK : rf_fail(l->err, st, why.pos, "%s: %s", l->name, why.msg);
 }
 
 /* Finite numbers that cannot be negative, copied. */

@@ -11,6 +11,7 @@
 #include "num/train.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,15 +169,16 @@ static void add_classifier(saving *s)
     const rf_model *m = s->m;
     const rf_known *k = &m->known;
     size_t d = k->width, c = m->classes;
+    const rf_method *method = m->method;
 #define F32 .dtype = RF_F32
     add(s, (rf_section){"known.dense.weight", F32, .rank = 2, .shape = {d, d},
                         .give = give_known, .index = 0});
     add(s, (rf_section){"known.dense.bias", F32, .rank = 1, .shape = {d},
                         .data = k->dense_b});
-    add(s, (rf_section){"known.out.weight", F32, .rank = 2, .shape = {c, d},
+    add(s, (rf_section){"known.out.weight", F32, .rank = 2, .shape = {k->classes, d},
                         .give = give_known, .index = 1});
-    add(s,
-        (rf_section){"known.out.bias", F32, .rank = 1, .shape = {c}, .data = k->out_b});
+    add(s, (rf_section){"known.out.bias", F32, .rank = 1, .shape = {k->classes},
+                        .data = k->out_b});
     const rf_section heads[] = {
         {"open.hidden1.weight", F32, .rank = 3, .shape = {c, RF_HEAD_1, d}},
         {"open.hidden1.bias", F32, .rank = 2, .shape = {c, RF_HEAD_1}},
@@ -184,10 +186,18 @@ static void add_classifier(saving *s)
         {"open.hidden2.bias", F32, .rank = 2, .shape = {c, RF_HEAD_2}},
         {"open.out.weight", F32, .rank = 2, .shape = {c, RF_HEAD_2}},
         {"open.out.bias", F32, .rank = 1, .shape = {c}}};
-    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+    for (size_t i = 0; method->heads && i < sizeof heads / sizeof heads[0]; i++) {
         rf_section section = heads[i];
         section.give = give_heads;
         section.index = i;
+        add(s, section);
+    }
+    for (size_t i = 0; i < method->n_arrays; i++) {
+        const size_t *shape = m->fence.arrays[i].shape;
+        rf_section section = {F32, .rank = method->arrays[i].rank,
+                              .shape = {shape[0], shape[1]},
+                              .data = m->fence.arrays[i].data};
+        snprintf(section.name, sizeof section.name, "open.%s", method->arrays[i].name);
         add(s, section);
     }
     add(s, (rf_section){"classes.mean", F32, .rank = 2, .shape = {c, d},
@@ -231,10 +241,11 @@ static rf_status check_finite(const rf_model *m, rf_error *err)
         const char *name;
         const float *values;
         size_t n;
-    } parts[] = {{"the classifier of known classes", m->known.block, m->known.floats},
-                 {"the heads", m->heads.block, c * rf_head_floats(d)},
-                 {"the means of the classes", m->stats.mean, c * d},
-                 {"the variances of the classes", m->stats.variance, c * d}};
+    } parts[] = {
+        {"the classifier of known classes", m->known.block, m->known.floats},
+        {"the heads", m->heads.block, m->method->heads ? c * rf_head_floats(d) : 0},
+        {"the means of the classes", m->stats.mean, c * d},
+        {"the variances of the classes", m->stats.variance, c * d}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (!rf_kernels()->all_finite(parts[i].values, parts[i].n))
             return rf_fail(err, RF_ERR_NUMERIC, 0,

@@ -1,8 +1,9 @@
 #include "model/train_settings.h"
 
 #include "base/team.h"
+#include "open/method.h"
 
-#include <math.h>
+#include <string.h>
 
 /* Stage 1 sees at least this many steps: a few rows are gone through more often. */
 #define LEAST_STEPS 250
@@ -26,7 +27,8 @@
 
 rf_train_options rf_train_options_default(void)
 {
-    return (rf_train_options){.dev_share = 0.1,
+    return (rf_train_options){.method_options = rf_method_options_default(),
+                              .dev_share = 0.1,
                               .cache_mb = 1024,
                               .train_layers = 2,
                               .encoder_rate = 1e-4f,
@@ -62,10 +64,41 @@ static rf_status check(const range *r, size_t n, rf_error *err)
     return RF_OK;
 }
 
+static rf_status check_method_options(const rf_method_options *m, rf_error *err)
+{
+    const double big = 1e6;
+    const range ranges[] = {
+        {"neighbours", (double)m->neighbours, 0, big},
+        {"contamination", (double)m->contamination, 0, 0.5},
+        {"quantile", (double)m->quantile, 0, 1},
+        {"threshold", (double)m->threshold, 0, 1},
+        {"doc_alpha", (double)m->doc_alpha, 0, big},
+        {"tail", (double)m->tail, 2, big},
+        {"ranks", (double)m->ranks, 1, big},
+        {"boundary_epochs", (double)m->boundary_epochs, 1, big},
+        {"boundary_rate", (double)m->boundary_rate, 1e-10, 10},
+        {"cosine_scale", (double)m->cosine_scale, 1e-3, big},
+        {"cosine_margin", (double)m->cosine_margin, 0, 2},
+        {"temperature", (double)m->temperature, 0, big},
+        {"queue", (double)m->queue, 1, 1e9},
+        {"top", (double)m->top, 1, big},
+        {"momentum", (double)m->momentum, 0, 1},
+        {"contrast_weight", (double)m->contrast_weight, 0, 1},
+        {"ascent_steps", (double)m->ascent_steps, 0, 10000},
+        {"ascent_rate", (double)m->ascent_rate, 0, big},
+        {"rho", (double)m->rho, 1e-7, big},
+        {"gamma", (double)m->gamma, 1, big},
+        {"radius", (double)m->radius, 0, big},
+    };
+    return check(ranges, sizeof ranges / sizeof ranges[0], err);
+}
+
 rf_status rf_train_resolve(rf_train_options *o, const rf_config *c, size_t rows,
                            size_t classes, rf_error *err)
 {
     size_t each = rows / classes;
+    if (o->method && strcmp(o->method, "ovr") == 0)
+        o->lambda = 0.0f;
     if (o->ascent_steps == RF_CHOOSE)
         o->ascent_steps = each >= MANY_ROWS ? MANY_ASCENT_STEPS : 0;
     if (o->negative_weight == 0.0f)
@@ -99,6 +132,8 @@ rf_status rf_train_resolve(rf_train_options *o, const rf_config *c, size_t rows,
         {"ascent_rate", (double)o->ascent_rate, 0, big},
     };
     rf_status st = check(ranges, sizeof ranges / sizeof ranges[0], err);
+    if (st == RF_OK)
+        st = check_method_options(&o->method_options, err);
     if (st != RF_OK)
         return st;
     if (o->threads == 0)
@@ -160,10 +195,31 @@ rf_ans_options rf_train_ans_options(const rf_train_options *o)
     return a;
 }
 
+static json_t *method_options_json(const rf_method_options *m)
+{
+    return json_pack(
+        "{s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:f, s:f,"
+        " s:I, s:f, s:f, s:f, s:f, s:b}",
+        "neighbours", (json_int_t)m->neighbours, "contamination",
+        (double)m->contamination, "quantile", (double)m->quantile, "threshold",
+        (double)m->threshold, "doc_alpha", (double)m->doc_alpha, "tail",
+        (json_int_t)m->tail, "ranks", (json_int_t)m->ranks, "boundary_epochs",
+        (json_int_t)m->boundary_epochs, "boundary_rate", (double)m->boundary_rate,
+        "cosine_scale", (double)m->cosine_scale, "cosine_margin",
+        (double)m->cosine_margin, "temperature", (double)m->temperature, "queue",
+        (json_int_t)m->queue, "top", (json_int_t)m->top, "momentum", (double)m->momentum,
+        "contrast_weight", (double)m->contrast_weight, "ascent_steps",
+        (json_int_t)m->ascent_steps, "ascent_rate", (double)m->ascent_rate, "rho",
+        (double)m->rho, "gamma", (double)m->gamma, "radius", (double)m->radius, "textoir",
+        m->textoir);
+}
+
+/* Every method has the settings of stage 1; heads have "open", the others
+ * "method_options". */
 json_t *rf_train_settings_json(const rf_train_options *o)
 {
     const rf_ans_options a = rf_train_ans_options(o);
-    return json_pack(
+    json_t *json = json_pack(
         "{s:I, s:I, s:f, s:{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f},"
         " s:{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b,"
         " s:I, s:f}}",
@@ -181,4 +237,13 @@ json_t *rf_train_settings_json(const rf_train_options *o)
         "target_recall", (double)a.target_recall, "noise", a.noise, "projection",
         a.project, "ascent_steps", (json_int_t)a.ascent_steps, "ascent_rate",
         (double)a.ascent_rate);
+    const rf_method *method = o->method ? rf_method_find(o->method) : NULL;
+    if (!json || !method || method->heads)
+        return json;
+    json_object_del(json, "open");
+    if (json_object_set_new(json, "method_options",
+                            method_options_json(&o->method_options)) == 0)
+        return json;
+    json_decref(json);
+    return NULL;
 }

@@ -321,7 +321,8 @@ static void wrong_description(void **state)
     } bad[] = {
         {{"format", "2"}, 0, "does not fit the content", "\"format\""},
         {{"kind", "\"checkpoint\""}, 0, "does not fit", "\"kind\""},
-        {{"method", "\"doc\""}, RF_ERR_VERSION, "method \"doc\"", "knows \"ans\""},
+        {{"method", "\"telepathy\""}, RF_ERR_VERSION, "method \"telepathy\"", "not know"},
+        {{"method", "\"adb\""}, RF_ERR_FORMAT, "open.", "missing"},
         {{"method", "7"}, 0, "\"method\" is an integer", "wanted a string"},
         {{"method", NULL}, 0, "\"method\" is missing", ""},
         {{"labels", NULL}, 0, "\"labels\" is missing", "wanted an array"},

@@ -211,7 +211,7 @@ static void set_up(fixture *f, const char *c, const char *d, size_t threads)
     f->team = rf_team_new(threads, &err);
     assert_non_null(f->team);
     f->t = rf_tune_new(&f->e, live, &f->known, (rf_labelled){&f->a, f->labels},
-                       (rf_labelled){&f->none, NULL}, &o, f->team, &err);
+                       (rf_labelled){&f->none, NULL}, NULL, &o, f->team, &err);
     assert_non_null(f->t);
     assert_int_equal(rf_tune_steps(f->t), 10);
 }
@@ -485,7 +485,7 @@ static void parts_add_up(void **state)
                                .known_rate = 1e-3f};
     rf_error err;
     many.t = rf_tune_new(&many.e, many.e.config.layers, &many.known,
-                         (rf_labelled){&all, labels}, (rf_labelled){&many.none, NULL}, &o,
+                         (rf_labelled){&all, labels}, (rf_labelled){&many.none, NULL}, NULL, &o,
                          many.team, &err);
     assert_non_null(many.t);
     double got = rf_tune_step(many.t, rows, TEXTS * COPIES, 0);

@@ -1,0 +1,292 @@
+#include "lab/material.h"
+
+#include "base/memory.h"
+#include "model/training.h"
+#include "num/kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longest texts of the published protocol, [CLS] and [SEP] included. */
+static const struct {
+    const char *set;
+    size_t max_tokens;
+} published[] = {{"banking", 55}, {"oos", 30}, {"stackoverflow", 45}};
+
+static const char *const part_names[RF_LAB_PARTS] = {"train", "dev", "test", "open"};
+
+/* ---- Reading ----------------------------------------------------------------------- */
+
+static rf_status find_file(const char *dir, const char *name, char path[RF_PATH_MAX],
+                           bool *found, rf_error *err)
+{
+    static const char *const endings[] = {".tsv",    ".csv",    ".jsonl",
+                                          ".tsv.gz", ".csv.gz", ".jsonl.gz"};
+    *found = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !*found; i++) {
+        char file[32];
+        snprintf(file, sizeof file, "%s%s", name, endings[i]);
+        rf_status st = rf_path_join(path, dir, file, err);
+        if (st != RF_OK)
+            return st;
+        *found = rf_file_exists(path);
+    }
+    return RF_OK;
+}
+
+static rf_status read_part(rf_material *m, rf_lab_part part, const rf_material_options *o,
+                           rf_error *err)
+{
+    char path[RF_PATH_MAX];
+    bool found;
+    if (part == RF_LAB_OPEN) {
+        m->data[part] = o->open_texts ? rf_dataset_read_texts(o->open_texts, err) : NULL;
+        return m->data[part] || !o->open_texts ? RF_OK : err->code;
+    }
+    rf_status st = find_file(o->dir, part_names[part], path, &found, err);
+    if (st != RF_OK)
+        return st;
+    if (!found && part == RF_LAB_DEV)
+        return RF_OK;
+    if (!found)
+        return rf_fail(err, RF_ERR_MISSING, 0,
+                       "%s: no %s.tsv, .csv or .jsonl: a set is a directory with train, "
+                       "dev and test",
+                       o->dir, part_names[part]);
+    rf_data_options options = o->data ? *o->data : rf_data_options_default();
+    size_t len = strlen(path);
+    if (!o->data && len > 4 && strcmp(path + len - 4, ".tsv") == 0)
+        options.raw_tsv = true;
+    m->data[part] = rf_dataset_read(path, &options, err);
+    return m->data[part] ? RF_OK : err->code;
+}
+
+static void hash_texts(rf_sha256 *h, const rf_dataset *data, bool labels)
+{
+    for (size_t i = 0; data && i < rf_dataset_rows(data); i++) {
+        size_t len;
+        const char *text = rf_dataset_text(data, i, &len);
+        uint64_t n = len;
+        rf_sha256_add(h, &n, sizeof n);
+        rf_sha256_add(h, text, len);
+        if (labels) {
+            const char *label = rf_dataset_label(data, rf_dataset_class(data, i), NULL);
+            rf_sha256_add(h, label, strlen(label) + 1);
+        }
+    }
+}
+
+static void finish_hash(rf_sha256 *h, char hex[RF_SHA256_HEX])
+{
+    unsigned char digest[RF_SHA256_SIZE];
+    rf_sha256_end(h, digest);
+    rf_sha256_text(hex, digest);
+}
+
+rf_status rf_material_open(rf_material *m, const rf_material_options *o, rf_error *err)
+{
+    rf_error local;
+    err = err ? err : &local;
+    *m = (rf_material){.max_tokens = o->max_tokens};
+    rf_status st = RF_OK;
+    for (size_t i = 0; i < RF_LAB_PARTS && st == RF_OK; i++)
+        st = read_part(m, (rf_lab_part)i, o, err);
+    if (st != RF_OK) {
+        rf_material_close(m);
+        return st;
+    }
+    const char *set = strrchr(o->dir, '/') ? strrchr(o->dir, '/') + 1 : o->dir;
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++)
+        if (m->max_tokens == 0 && strcmp(set, published[i].set) == 0)
+            m->max_tokens = published[i].max_tokens;
+    rf_sha256 h;
+    rf_sha256_init(&h);
+    for (size_t i = RF_LAB_TRAIN; i <= RF_LAB_TEST; i++)
+        hash_texts(&h, m->data[i], true);
+    finish_hash(&h, m->texts_sha256);
+    return RF_OK;
+}
+
+static void thaw(rf_material *m)
+{
+    for (size_t i = 0; i < RF_LAB_PARTS; i++) {
+        free(m->frozen[i].offsets);
+        m->frozen[i] = (rf_activations){0};
+        rf_container_close(&m->files[i]);
+    }
+}
+
+void rf_material_close(rf_material *m)
+{
+    thaw(m);
+    for (size_t i = 0; i < RF_LAB_PARTS; i++)
+        rf_dataset_free(m->data[i]);
+    *m = (rf_material){0};
+}
+
+/* ---- The frozen layers ------------------------------------------------------------- */
+
+typedef struct freezing {
+    rf_material *m;
+    const rf_material_options *o;
+    const rf_encoder *e;
+    const char *encoder_sha256;
+    size_t layer, max_tokens;
+    rf_team *team;
+    rf_error *err;
+} freezing;
+
+/* What a file depends on, and its name. */
+static json_t *identify(const freezing *f, rf_lab_part part, char name[RF_PATH_MAX])
+{
+    char texts[RF_SHA256_HEX], hex[RF_SHA256_HEX];
+    rf_sha256 h;
+    rf_sha256_init(&h);
+    hash_texts(&h, f->m->data[part], false);
+    finish_hash(&h, texts);
+    json_t *id =
+        json_pack("{s:s, s:I, s:I, s:s, s:s}", "encoder", f->encoder_sha256, "layer",
+                  (json_int_t)f->layer, "max_tokens", (json_int_t)f->max_tokens, "texts",
+                  texts, "kernels", rf_kernels_name());
+    char *text = id ? json_dumps(id, JSON_COMPACT) : NULL;
+    if (!text) {
+        json_decref(id);
+        return NULL;
+    }
+    rf_sha256_bytes(text, strlen(text), hex);
+    free(text);
+    snprintf(name, RF_PATH_MAX, "%s/frozen-%.16s.st", f->o->cache, hex);
+    return id;
+}
+
+static rf_status compute(const freezing *f, rf_lab_part part, rf_activations *a)
+{
+    const rf_dataset *data = f->m->data[part];
+    size_t n = rf_dataset_rows(data);
+    const char **texts = calloc(n + 1, sizeof *texts);
+    size_t *lens = calloc(n + 1, sizeof *lens);
+    rf_status st =
+        texts && lens ? RF_OK : rf_fail_nomem(f->err, n * sizeof *texts, "the texts");
+    for (size_t i = 0; i < n && st == RF_OK; i++)
+        texts[i] = rf_dataset_text(data, i, &lens[i]);
+    rf_activation_options o = {.layer = f->layer,
+                               .max_tokens = f->max_tokens,
+                               .cache_bytes = (size_t)1 << 30,
+                               .cache_dir = f->o->cache,
+                               .done = f->o->done,
+                               .user = f->o->user};
+    if (st == RF_OK)
+        st = rf_activations_init(a, f->e, texts, lens, n, &o, f->team, f->err);
+    free(texts);
+    free(lens);
+    return st;
+}
+
+static rf_status write_file(const freezing *f, const char *path, json_t *id,
+                            const rf_activations *a, double seconds)
+{
+    json_t *root = json_pack("{s:O, s:f}", "identity", id, "seconds", seconds);
+    char *json = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    if (!json)
+        return rf_fail_nomem(f->err, 1024, "a description");
+    const rf_section sections[] = {{.name = "offsets",
+                                    .dtype = RF_I64,
+                                    .rank = 1,
+                                    .shape = {a->n_texts + 1},
+                                    .data = a->offsets},
+                                   {.name = "states",
+                                    .dtype = RF_F32,
+                                    .rank = 2,
+                                    .shape = {a->offsets[a->n_texts], a->width},
+                                    .data = a->states}};
+    rf_status st = rf_container_write(path, "frozen", json, sections, 2, f->err);
+    free(json);
+    return st;
+}
+
+static rf_status read_file(const freezing *f, const char *path, rf_lab_part part)
+{
+    rf_container *file = &f->m->files[part];
+    rf_activations *a = &f->m->frozen[part];
+    size_t n = rf_dataset_rows(f->m->data[part]), shape[] = {n + 1};
+    rf_status st = rf_container_open(file, path, "frozen", f->err);
+    if (st != RF_OK)
+        return st;
+    const rf_tensor *offsets =
+        rf_container_find(file, "offsets", RF_I64, 1, shape, f->err);
+    size_t wanted[] = {RF_ANY_SIZE, f->e->config.width};
+    const rf_tensor *states =
+        offsets ? rf_container_find(file, "states", RF_F32, 2, wanted, f->err) : NULL;
+    if (!states)
+        return RF_ERR_FORMAT;
+    *a = (rf_activations){.n_texts = n,
+                          .width = f->e->config.width,
+                          .layer = f->layer,
+                          .n_tokens = states->shape[0],
+                          .states = (float *)(uintptr_t)states->data};
+    a->offsets = calloc(n + 1, sizeof *a->offsets);
+    if (!a->offsets)
+        return rf_fail_nomem(f->err, (n + 1) * sizeof *a->offsets, "texts");
+    const int64_t *from = (const int64_t *)(const void *)offsets->data;
+    for (size_t i = 0; i <= n; i++) {
+        a->offsets[i] = (size_t)from[i];
+        if (from[i] < 0 || (i > 0 && from[i] < from[i - 1]) ||
+            (i == n && a->offsets[n] != states->shape[0]))
+            return rf_fail(f->err, RF_ERR_FORMAT, i,
+                           "%s: tensor \"offsets\": element %zu is %lld, wanted rising "
+                           "numbers up to %zu",
+                           path, i, (long long)from[i], states->shape[0]);
+        size_t tokens = i > 0 ? a->offsets[i] - a->offsets[i - 1] : 0;
+        a->longest = tokens > a->longest ? tokens : a->longest;
+    }
+    f->m->seconds += json_number_value(json_object_get(file->json, "seconds"));
+    return RF_OK;
+}
+
+static rf_status freeze_part(const freezing *f, rf_lab_part part)
+{
+    char path[RF_PATH_MAX];
+    json_t *id = identify(f, part, path);
+    if (!id)
+        return rf_fail_nomem(f->err, 1024, "a description");
+    rf_status st = RF_OK;
+    if (!rf_file_exists(path)) {
+        double start = rf_seconds();
+        rf_activations a = {0};
+        st = compute(f, part, &a);
+        if (st == RF_OK)
+            st = write_file(f, path, id, &a, rf_seconds() - start);
+        rf_activations_release(&a);
+    }
+    json_decref(id);
+    return st == RF_OK ? read_file(f, path, part) : st;
+}
+
+rf_status rf_material_freeze(rf_material *m, const rf_material_options *o,
+                             const rf_encoder *e, const char *encoder_sha256,
+                             size_t layer, rf_team *team, rf_error *err)
+{
+    rf_error local;
+    freezing f = {.m = m,
+                  .o = o,
+                  .e = e,
+                  .encoder_sha256 = encoder_sha256,
+                  .layer = layer,
+                  .max_tokens = m->max_tokens,
+                  .team = team,
+                  .err = err ? err : &local};
+    size_t most = e->config.positions < 512 ? e->config.positions : 512;
+    if (f.max_tokens == 0 || f.max_tokens > most)
+        f.max_tokens = most;
+    thaw(m);
+    m->seconds = 0.0;
+    rf_status st = rf_dir_make(o->cache, f.err);
+    for (size_t i = 0; i < RF_LAB_PARTS && st == RF_OK; i++)
+        if (m->data[i])
+            st = freeze_part(&f, (rf_lab_part)i);
+    if (st != RF_OK)
+        thaw(m);
+    return st;
+}

@@ -1,0 +1,293 @@
+#include "lab/stage1.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "model/train_settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STREAM_OPEN_TEXTS (UINT64_C(5) << 40)
+
+/* ---- Which one it is --------------------------------------------------------------- */
+
+/* Settings that stage 1 depends on: its own, and those of an objective. */
+static json_t *identify(const rf_stage1_problem *p, const rf_train_options *o)
+{
+    const rf_material *m = p->material;
+    const rf_method *method = p->method;
+    json_t *all = rf_train_settings_json(o);
+    json_t *id =
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:O?}", "encoder", p->encoder,
+                  "kernels", rf_kernels_name(), "texts", m->texts_sha256, "classes",
+                  p->split->classes_sha256, "rows", (json_int_t)p->split->train.n, "seed",
+                  (json_int_t)o->seed, "max_tokens", (json_int_t)o->max_tokens,
+                  "objective", method->objective ? method->name : "cross entropy",
+                  "known", json_object_get(all, "known"));
+    if (id && method->objective)
+        json_object_set(id, "method_options", json_object_get(all, "method_options"));
+    json_decref(all);
+    return id;
+}
+
+static bool file_name(const rf_stage1_problem *p, const rf_train_options *o,
+                      char path[RF_PATH_MAX], char **identity)
+{
+    json_t *id = identify(p, o);
+    *identity = id ? json_dumps(id, JSON_COMPACT) : NULL;
+    json_decref(id);
+    if (!*identity)
+        return false;
+    char hex[RF_SHA256_HEX];
+    rf_sha256_bytes(*identity, strlen(*identity), hex);
+    snprintf(path, RF_PATH_MAX, "%s/stage1-%.16s.st", p->cache, hex);
+    return true;
+}
+
+/* ---- Training ---------------------------------------------------------------------- */
+
+/* The rows of the split, as the frozen layers see them. */
+static rf_status take_part(rf_part *part, const rf_material *m, rf_lab_part which,
+                           const rf_split_rows *rows, rf_error *err)
+{
+    part->n = rows->n;
+    part->class_of = calloc(rows->n + 1, sizeof *part->class_of);
+    if (!part->class_of)
+        return rf_fail_nomem(err, rows->n * sizeof *part->class_of, "the rows");
+    memcpy(part->class_of, rows->class_index, rows->n * sizeof *part->class_of);
+    return rf_activations_select(&part->a, &m->frozen[which], rows->row, rows->n, err);
+}
+
+/* Puts texts of no class behind the training rows, as many as there are of these at
+ * most. */
+static rf_status add_open_texts(rf_part *part, const rf_material *m, size_t classes,
+                                uint64_t seed, rf_error *err)
+{
+    const rf_activations *open = &m->frozen[RF_LAB_OPEN], *own = &part->a;
+    size_t most = open->n_texts, n = most < part->n ? most : part->n;
+    uint32_t *order = calloc(most + 1, sizeof *order);
+    uint32_t *class_of = calloc(part->n + n, sizeof *class_of);
+    rf_activations extra = {0}, both = {.n_texts = part->n + n,
+                                        .width = own->width,
+                                        .layer = own->layer};
+    rf_status st = order && class_of
+                       ? RF_OK
+                       : rf_fail_nomem(err, most * sizeof *order, "the open texts");
+    for (size_t i = 0; i < most && st == RF_OK; i++)
+        order[i] = (uint32_t)i;
+    if (st == RF_OK) {
+        rf_rng rng = rf_rng_open(rf_rng_key(seed, STREAM_OPEN_TEXTS, 0, 0));
+        rf_rng_shuffle(&rng, order, most);
+        st = rf_activations_select(&extra, open, order, n, err);
+    }
+    if (st == RF_OK) {
+        size_t tokens = own->n_tokens + extra.n_tokens;
+        both.offsets = calloc(part->n + n + 1, sizeof *both.offsets);
+        both.states = rf_floats_new(tokens * own->width);
+        both.n_tokens = tokens;
+        both.longest = own->longest > extra.longest ? own->longest : extra.longest;
+        if (!both.offsets || !both.states)
+            st = rf_fail_nomem(err, tokens * own->width * sizeof(float), "activations");
+    }
+    if (st == RF_OK) {
+        memcpy(both.offsets, own->offsets, (part->n + 1) * sizeof *both.offsets);
+        for (size_t i = 0; i < n; i++)
+            both.offsets[part->n + 1 + i] = own->n_tokens + extra.offsets[i + 1];
+        memcpy(both.states, own->states, own->n_tokens * own->width * sizeof(float));
+        memcpy(both.states + own->n_tokens * own->width, extra.states,
+               extra.n_tokens * own->width * sizeof(float));
+        memcpy(class_of, part->class_of, part->n * sizeof *class_of);
+        for (size_t i = 0; i < n; i++)
+            class_of[part->n + i] = (uint32_t)classes;
+        rf_activations_release(&part->a);
+        free(part->class_of);
+        part->a = both;
+        part->class_of = class_of;
+        part->n += n;
+        part->n_open = n;
+        class_of = NULL;
+    } else {
+        rf_activations_release(&both);
+    }
+    rf_activations_release(&extra);
+    free(order);
+    free(class_of);
+    return st;
+}
+
+static rf_status train(rf_training *t, const rf_stage1_problem *p, float **test_z)
+{
+    const rf_split *split = p->split;
+    const rf_material *m = p->material;
+    const rf_activations *test = &m->frozen[RF_LAB_TEST];
+    rf_status st;
+    if ((st = take_part(&t->train, m, RF_LAB_TRAIN, &split->train, t->err)) != RF_OK ||
+        (m->data[RF_LAB_DEV] &&
+         (st = take_part(&t->dev, m, RF_LAB_DEV, &split->dev, t->err)) != RF_OK) ||
+        (p->method->wants_open_texts &&
+         (st = add_open_texts(&t->train, m, split->classes, t->o.seed, t->err)) != RF_OK))
+        return st;
+    if ((st = rf_training_known(t)) != RF_OK || (st = rf_training_features(t)) != RF_OK)
+        return st;
+    *test_z = rf_floats_new(test->n_texts * test->width + 1);
+    if (!*test_z)
+        return rf_fail_nomem(t->err, test->n_texts * test->width * sizeof(float),
+                             "the test features");
+    return rf_activations_features(test, t->model->encoder, *test_z, t->team, NULL, NULL,
+                                   t->err);
+}
+
+static rf_status write_file(const rf_training *t, const rf_stage1_problem *p,
+                            const char *path, const char *identity, double seconds,
+                            const float *test_z)
+{
+    const rf_known *known = &t->model->known;
+    json_t *root = json_pack(
+        "{s:s, s:f, s:f, s:I, s:I}", "identity", identity, "seconds", seconds,
+        "dev_accuracy", t->dev.n ? t->known.best_accuracy : -1.0, "epochs",
+        (json_int_t)t->known.epoch, "best_epoch", (json_int_t)t->known.best_epoch);
+    char *json = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    if (!json)
+        return rf_fail_nomem(t->err, 1024, "a description");
+    size_t width = known->width, n = 0;
+    rf_section sections[4] = {{.name = "known",
+                               .dtype = RF_F32,
+                               .rank = 1,
+                               .shape = {known->floats},
+                               .data = known->block}};
+    const struct {
+        const char *name;
+        const float *z;
+        size_t rows;
+    } parts[] = {{"train", t->train.z, t->train.n - t->train.n_open},
+                 {"dev", t->dev.z, t->dev.n},
+                 {"test", test_z, p->split->test.n}};
+    n = 1;
+    for (size_t i = 0; i < 3; i++) {
+        if (parts[i].rows == 0)
+            continue;
+        rf_section s = {.dtype = RF_F32,
+                        .rank = 2,
+                        .shape = {parts[i].rows, width},
+                        .data = parts[i].z};
+        snprintf(s.name, sizeof s.name, "%s", parts[i].name);
+        sections[n++] = s;
+    }
+    rf_status st = rf_container_write(path, "stage1", json, sections, n, t->err);
+    free(json);
+    return st;
+}
+
+static rf_status compute(const rf_stage1_problem *p, const char *path,
+                         const char *identity, rf_model *model, const rf_train_options *o,
+                         rf_error *err)
+{
+    double start = rf_seconds();
+    float *test_z = NULL;
+    rf_training t = {
+        .o = *o, .model = model, .team = p->team, .start = start, .err = err};
+    rf_status st = train(&t, p, &test_z);
+    if (st == RF_OK)
+        st = write_file(&t, p, path, identity, rf_seconds() - start, test_z);
+    free(test_z);
+    rf_part_release(&t.train);
+    rf_part_release(&t.dev);
+    return st;
+}
+
+/* ---- Reading ----------------------------------------------------------------------- */
+
+static rf_status read_file(rf_stage1 *s, const rf_stage1_problem *p, const char *path,
+                           size_t width, rf_error *err)
+{
+    static const char *const names[3] = {"train", "dev", "test"};
+    const rf_split_rows *rows[3] = {&p->split->train, &p->split->dev, &p->split->test};
+    rf_known shape = {0};
+    s->width = width;
+    s->known_classes = p->split->classes + p->method->open_class;
+    rf_status st = rf_container_open(&s->file, path, "stage1", err);
+    if (st == RF_OK)
+        st = rf_known_init(&shape, width, s->known_classes, err);
+    if (st != RF_OK)
+        return st;
+    const rf_tensor *t =
+        rf_container_find(&s->file, "known", RF_F32, 1, &shape.floats, err);
+    rf_known_release(&shape);
+    if (!t)
+        return RF_ERR_FORMAT;
+    s->known = (const float *)(const void *)t->data;
+    for (size_t i = 0; i < 3; i++) {
+        size_t wanted[] = {rows[i]->n, width};
+        s->rows[i] = rows[i]->n;
+        if (rows[i]->n == 0)
+            continue;
+        t = rf_container_find(&s->file, names[i], RF_F32, 2, wanted, err);
+        if (!t)
+            return RF_ERR_FORMAT;
+        s->z[i] = (const float *)(const void *)t->data;
+    }
+    const json_t *j = s->file.json;
+    s->seconds = json_number_value(json_object_get(j, "seconds"));
+    s->dev_accuracy = json_number_value(json_object_get(j, "dev_accuracy"));
+    s->epochs = (size_t)json_integer_value(json_object_get(j, "epochs"));
+    return RF_OK;
+}
+
+/* ---- Getting one ------------------------------------------------------------------- */
+
+/* A model with labels and encoder, and options completed from the rows. */
+static rf_model *begin(const rf_stage1_problem *p, rf_train_options *o, rf_error *err)
+{
+    rf_model *m = rf_model_new(err);
+    if (!m)
+        return NULL;
+    m->method = p->method;
+    *o = p->o;
+    o->method = p->method->name;
+    o->max_tokens = p->material->max_tokens;
+    if (rf_model_set_labels(m, p->split->label, p->split->classes, err) == RF_OK &&
+        rf_model_use_encoder(m, p->encoder, err) == RF_OK &&
+        rf_train_resolve(o, &m->encoder->config, p->split->train.n, p->split->classes,
+                         err) == RF_OK)
+        return m;
+    rf_model_free(m);
+    return NULL;
+}
+
+rf_status rf_stage1_get(rf_stage1 *s, const rf_stage1_problem *p, rf_error *err)
+{
+    char path[RF_PATH_MAX], *identity = NULL;
+    rf_train_options o;
+    rf_error local = {0};
+    err = err ? err : &local;
+    *s = (rf_stage1){0};
+    if (p->method->wants_open_texts && !p->material->data[RF_LAB_OPEN])
+        return rf_fail(err, RF_ERR_ARG, 0,
+                       "method %s learns from texts of no class: wanted some",
+                       p->method->name);
+    rf_model *model = begin(p, &o, err);
+    if (!model)
+        return err->code;
+    size_t width = model->encoder->config.width;
+    rf_status st = file_name(p, &o, path, &identity)
+                       ? RF_OK
+                       : rf_fail_nomem(err, 1024, "a description");
+    s->found = st == RF_OK && rf_file_exists(path);
+    if (st == RF_OK && !s->found)
+        st = compute(p, path, identity, model, &o, err);
+    rf_model_free(model);
+    free(identity);
+    if (st == RF_OK)
+        st = read_file(s, p, path, width, err);
+    if (st != RF_OK)
+        rf_stage1_release(s);
+    return st;
+}
+
+void rf_stage1_release(rf_stage1 *s)
+{
+    rf_container_close(&s->file);
+    *s = (rf_stage1){0};
+}

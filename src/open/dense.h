@@ -1,0 +1,56 @@
+/*
+ * dense.h - the classifier of known classes as an objective trains it: one thread, a
+ * whole batch at a time
+ *
+ *   h = act(z Wd^T + bd), dropped out; logits = h Wo^T + bo
+ *
+ * act is ReLU, nothing for RF_KNOWN_COSINE_FLAT. The cosine forms' losses work on h
+ * and on the rows of Wo themselves: for them only the first half is of use, and Wo is
+ * theirs to step (rf_dense_out).
+ */
+#ifndef RF_OPEN_DENSE_H
+#define RF_OPEN_DENSE_H
+
+#include "known/known.h"
+#include "known/objective.h"
+#include "num/linear.h"
+
+typedef struct rf_dense {
+    rf_known *known;
+    size_t max_rows;
+    rf_linear dense, out; /* over known's parameters */
+    float *block;
+    float *pre;     /* [max_rows, width] before act */
+    float *hidden;  /* [max_rows, width] after act and dropout */
+    float *dhidden; /* [max_rows, width] */
+    float *logits;  /* [max_rows, classes] */
+    float dropout;  /* of the last forward pass */
+    uint64_t key;
+} rf_dense;
+
+/* Borrows known. */
+rf_status rf_dense_init(rf_dense *d, rf_known *known, size_t max_rows, rf_error *err);
+void rf_dense_release(rf_dense *d); /* accepts a zeroed struct */
+
+/* Adds weights and biases of both layers to o's parameters. */
+void rf_dense_list(rf_dense *d, rf_objective *o);
+void rf_dense_refresh(rf_dense *d);
+
+/* d->pre, d->hidden and d->logits of z [n, width]. Dropout is named by key; 0: none. */
+void rf_dense_forward(rf_dense *d, const float *z, size_t n, float dropout, uint64_t key);
+
+/* The two halves of the way back, for the rows of the last forward pass.
+ * rf_dense_back_out: from dlogits [n, classes] the gradient of d->hidden into d->dhidden,
+ * and a step of the optimiser on the second layer.
+ * rf_dense_back_hidden: from d->dhidden dz [n, width], and a step on the first layer. z
+ * is what came in. */
+void rf_dense_back_out(rf_dense *d, const float *dlogits, size_t n, const rf_adam *adam);
+void rf_dense_back_hidden(rf_dense *d, const float *z, size_t n, float *dz,
+                          const rf_adam *adam);
+
+/* Mean cross entropy of softmax(logits / temperature) against class_of, over n rows:
+ * logits [n, classes] become dloss / dlogits. */
+double rf_cross_entropy(float *logits, const uint32_t *class_of, size_t n, size_t classes,
+                        float temperature);
+
+#endif
