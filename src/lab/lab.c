@@ -388,6 +388,9 @@ static rf_status run_lab(const rf_lab_options *o, rf_lab_progress progress, void
     if (!o->data || !o->out)
         return rf_fail(err, RF_ERR_ARG, 0, "wanted a directory of data and one for %s",
                        "results");
+    if (strlen(l.encoder) >= sizeof((rf_run *)0)->encoder)
+        return rf_fail(err, RF_ERR_LIMIT, 0, "%.100s...: the encoder's name is too long",
+                       l.encoder);
     rf_status st = start(&l);
     if (st == RF_OK)
         st = go_through(&l, only_tell);

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAM_OPEN_TEXTS (UINT64_C(5) << 40)
-
 /* ---- Which one it is --------------------------------------------------------------- */
 
 /* Settings that stage 1 depends on: its own, and those of an objective. */
@@ -77,7 +75,7 @@ static rf_status add_open_texts(rf_part *part, const rf_material *m, size_t clas
     for (size_t i = 0; i < most && st == RF_OK; i++)
         order[i] = (uint32_t)i;
     if (st == RF_OK) {
-        rf_rng rng = rf_rng_open(rf_rng_key(seed, STREAM_OPEN_TEXTS, 0, 0));
+        rf_rng rng = rf_rng_open(rf_rng_key(seed, RF_STREAM_OPEN_TEXTS, 0, 0));
         rf_rng_shuffle(&rng, order, most);
         st = rf_activations_select(&extra, open, order, n, err);
     }

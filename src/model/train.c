@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define STREAM_SPLIT (UINT64_C(2) << 40)
-#define STREAM_OPEN_TEXTS (UINT64_C(4) << 40)
 
 /* ---- Rows -------------------------------------------------------------------------- */
 
@@ -74,7 +73,7 @@ static rf_status add_open_texts(rf_training *t)
         return rf_fail_nomem(t->err, n * sizeof *order, "the open texts");
     for (size_t i = 0; i < n; i++)
         order[i] = (uint32_t)i;
-    rf_rng rng = rf_rng_open(rf_rng_key(t->o.seed, STREAM_OPEN_TEXTS, 0, 0));
+    rf_rng rng = rf_rng_open(rf_rng_key(t->o.seed, RF_STREAM_OPEN_TEXTS, 0, 0));
     rf_rng_shuffle(&rng, order, n);
     p->n_open = n < p->n ? n : p->n;
     for (size_t i = 0; i < p->n_open; i++)

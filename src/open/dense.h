@@ -53,4 +53,8 @@ void rf_dense_back_hidden(rf_dense *d, const float *z, size_t n, float *dz,
 double rf_cross_entropy(float *logits, const uint32_t *class_of, size_t n, size_t classes,
                         float temperature);
 
+/* Rows of logits [n, classes] whose largest is class_of. */
+size_t rf_count_right(const float *logits, const uint32_t *class_of, size_t n,
+                      size_t classes);
+
 #endif

@@ -1,0 +1,101 @@
+#include "open/rows.h"
+
+#include "base/memory.h"
+#include "num/kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define BLOCK 96 /* rows that a thread takes at a time */
+#define LANES 8  /* running sums of a distance */
+
+typedef struct signals_work {
+    const rf_known *known;
+    const float *z;
+    size_t n;
+    float *hidden, *logits;
+    float *spare; /* per member: a block of each, for what nobody asked for */
+} signals_work;
+
+static void signals_of_blocks(void *arg, size_t member, size_t members)
+{
+    const signals_work *w = arg;
+    size_t width = w->known->width, classes = w->known->classes;
+    float *spare = w->spare + member * BLOCK * (width + classes);
+    for (size_t i = member * BLOCK; i < w->n; i += members * BLOCK) {
+        size_t n = w->n - i < BLOCK ? w->n - i : BLOCK;
+        float *hidden = w->hidden ? w->hidden + i * width : spare;
+        float *logits = w->logits ? w->logits + i * classes : spare + BLOCK * width;
+        rf_known_logits(w->known, w->z + i * width, n, logits, hidden);
+    }
+}
+
+rf_status rf_rows_signals(const rf_known *known, const float *z, size_t n, float *hidden,
+                          float *logits, rf_team *team, rf_error *err)
+{
+    /* here, because the hidden layer's ReLU would make 0 of a NaN */
+    if (n > 0 && !rf_kernels()->all_finite(z, n * known->width))
+        return rf_fail(err, RF_ERR_NUMERIC, 0, "the features hold a NaN or an infinity");
+    size_t spare = rf_team_size(team) * BLOCK * (known->width + known->classes);
+    signals_work w = {.known = known, .z = z, .n = n, .hidden = hidden, .logits = logits};
+    w.spare = rf_floats_new(spare);
+    if (!w.spare)
+        return rf_fail_nomem(err, spare * sizeof(float), "the known classifier's output");
+    rf_team_run(team, signals_of_blocks, &w);
+    free(w.spare);
+    return RF_OK;
+}
+
+double rf_distance(const float *a, const float *b, size_t n)
+{
+    double sum[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t j = 0; j < LANES; j++) {
+            double d = (double)a[i + j] - (double)b[i + j];
+            sum[j] += d * d;
+        }
+    for (size_t j = 0; i + j < n; j++) {
+        double d = (double)a[i + j] - (double)b[i + j];
+        sum[j] += d * d;
+    }
+    return sqrt(((sum[0] + sum[1]) + (sum[2] + sum[3])) +
+                ((sum[4] + sum[5]) + (sum[6] + sum[7])));
+}
+
+void rf_rows_normalise(float *y, const float *x, size_t n, size_t width)
+{
+    for (size_t i = 0; i < n; i++, x += width, y += width) {
+        double square = 0.0;
+        for (size_t j = 0; j < width; j++)
+            square += (double)x[j] * (double)x[j];
+        double scale = square > 0.0 ? 1.0 / sqrt(square) : 0.0;
+        for (size_t j = 0; j < width; j++)
+            y[j] = (float)((double)x[j] * scale);
+    }
+}
+
+size_t rf_largest(const float *x, size_t n)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double rf_quantile(double *x, size_t n, double q)
+{
+    qsort(x, n, sizeof *x, by_size);
+    double at = q * (double)(n - 1);
+    size_t low = (size_t)at;
+    size_t high = low + 1 < n ? low + 1 : n - 1;
+    double part = at - (double)low, step = x[high] - x[low];
+    return part < 0.5 ? x[low] + step * part : x[high] - step * (1.0 - part);
+}

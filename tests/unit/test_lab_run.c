@@ -1,0 +1,336 @@
+/*
+ * The lab as a whole on the tiny encoder: every method's figures are those of training on
+ * the same rows, saving, loading and evaluating; what is shared, stopped, resumed or run
+ * by other numbers of threads changes nothing; and what it refuses.
+ */
+#include "base/file.h"
+#include "lab/results.h"
+#include "lab/split.h"
+
+#include "scratch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TINY GOLDEN_DIR "/tiny/encoder"
+#define CLASSES 6
+
+typedef struct place {
+    char dir[RF_PATH_MAX], data[RF_PATH_MAX], out[RF_PATH_MAX], open[RF_PATH_MAX];
+} place;
+
+/* `each` texts of every class; part makes the three files differ. */
+static void write_part(const char *dir, const char *name, size_t each, size_t part)
+{
+    static const char *const words[CLASSES][2] = {
+        {"refund", "cancel"}, {"where", "order"}, {"hello", "thank"},
+        {"please", "my"},     {"order", "the"},   {"cancel", "thank"}};
+    char *text = calloc(each * CLASSES * 80 + 32, 1), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "text\tlabel\n");
+    for (size_t i = 0; i < each * CLASSES; i++) {
+        size_t c = i % CLASSES, k = i / CLASSES;
+        at += sprintf(at, "%s %s %s %zu\tc%zu\n", words[c][k % 2], words[c][1],
+                      words[(c + k * part) % CLASSES][0], k * (part + 3), c);
+    }
+    scratch_write(dir, name, text, (size_t)(at - text));
+    free(text);
+}
+
+static void place_make(place *p)
+{
+    static const char open[] = "the weather is fine\nwhere is the sun\nhello moon\n"
+                               "thank the stars\n";
+    rf_error err;
+    char set[RF_PATH_MAX];
+    scratch_make(p->dir);
+    scratch_path(p->data, p->dir, "data");
+    scratch_path(p->out, p->dir, "out");
+    scratch_path(set, p->data, "toy");
+    assert_int_equal(rf_dir_make(set, &err), RF_OK);
+    write_part(set, "train.tsv", 14, 1);
+    write_part(set, "dev.tsv", 4, 2);
+    write_part(set, "test.tsv", 6, 3);
+    scratch_write(p->dir, "open.txt", open, sizeof open - 1);
+    scratch_path(p->open, p->dir, "open.txt");
+}
+
+static rf_lab_options quick(const place *p)
+{
+    rf_lab_options o = rf_lab_options_default();
+    o.data = p->data;
+    o.out = p->out;
+    o.sets = "toy";
+    o.ratios = "0.5";
+    o.methods = "all";
+    o.encoder = TINY;
+    o.open_texts = p->open;
+    o.threads = 1;
+    o.train.epochs = 3;
+    o.train.batch = 8;
+    o.train.known_rate = 0.01f;
+    o.train.head_steps = 8;
+    o.train.head_negatives = 16;
+    o.train.method_options.neighbours = 5;
+    return o;
+}
+
+static void run_lab(const rf_lab_options *o)
+{
+    rf_error err = {0};
+    if (rf_lab_run(o, NULL, NULL, &err) != RF_OK)
+        fail_msg("%s", err.msg);
+}
+
+/* ---- Figures ----------------------------------------------------------------------- */
+
+static rf_dataset *read_part(const place *p, const char *name)
+{
+    char set[RF_PATH_MAX], path[RF_PATH_MAX];
+    rf_error err = {0};
+    scratch_path(set, p->data, "toy");
+    scratch_path(path, set, name);
+    rf_dataset *d = rf_dataset_read(path, NULL, &err);
+    assert_non_null(d);
+    return d;
+}
+
+static rf_dataset *choose(const rf_dataset *from, const rf_split_rows *rows)
+{
+    rf_dataset *to = rf_dataset_new(NULL);
+    assert_non_null(to);
+    for (size_t i = 0; i < rows->n; i++) {
+        size_t len;
+        const char *text = rf_dataset_text(from, rows->row[i], &len);
+        const char *label =
+            rf_dataset_label(from, rf_dataset_class(from, rows->row[i]), NULL);
+        assert_int_equal(rf_dataset_add(to, text, len, label, strlen(label), NULL),
+                         RF_OK);
+    }
+    return to;
+}
+
+/* Trains on the split's rows as a user would, by way of a file. */
+static void train_and_evaluate(const place *p, const rf_run *run,
+                               const rf_lab_options *lab, rf_evaluation *out)
+{
+    rf_error err = {0};
+    char path[RF_PATH_MAX];
+    rf_dataset *train = read_part(p, "train.tsv"), *dev = read_part(p, "dev.tsv");
+    rf_dataset *test = read_part(p, "test.tsv");
+    rf_dataset *open = rf_dataset_read_texts(p->open, &err);
+    rf_split split;
+    const rf_split_options so = {.ratio = run->ratio, .seed = run->seed};
+    assert_int_equal(rf_split_make(&split, train, dev, test, &so, &err), RF_OK);
+    rf_dataset *own = choose(train, &split.train), *own_dev = choose(dev, &split.dev);
+
+    rf_train_options o = lab->train;
+    o.encoder = TINY;
+    o.method = run->method;
+    o.seed = run->seed;
+    o.threads = 2;
+    o.open_texts = strcmp(run->method, "selfsup") == 0 ? open : NULL;
+    rf_model *made = rf_train(own, own_dev, &o, &err);
+    if (!made)
+        fail_msg("%s: %s", run->method, err.msg);
+    scratch_path(path, p->dir, "model.rf");
+    assert_int_equal(rf_model_save(made, path, NULL, &err), RF_OK);
+    rf_model *m = rf_model_load(path, &err);
+    if (!m)
+        fail_msg("%s: %s", run->method, err.msg);
+    rf_session *s = rf_session_new(m, 2, &err);
+    assert_non_null(s);
+    assert_int_equal(rf_evaluate(s, test, out, &err), RF_OK);
+    rf_session_free(s);
+    rf_model_free(m);
+    rf_model_free(made);
+    rf_split_release(&split);
+    rf_dataset *all[] = {train, dev, test, open, own, own_dev};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        rf_dataset_free(all[i]);
+}
+
+static void figures_of_every_method(void **state)
+{
+    (void)state;
+    place p;
+    rf_run *runs;
+    size_t n, methods = 0, shared = 0;
+    rf_error err = {0};
+    place_make(&p);
+    rf_lab_options o = quick(&p);
+    run_lab(&o);
+    assert_int_equal(rf_runs_load(p.out, &runs, &n, &err), RF_OK);
+    while (rf_method_name(methods, NULL, NULL))
+        methods++;
+    assert_int_equal(n, methods);
+    for (size_t i = 0; i < n; i++) {
+        rf_evaluation e = {0};
+        train_and_evaluate(&p, &runs[i], &o, &e);
+        if (fabs(e.accuracy - runs[i].accuracy) > 1e-9 || fabs(e.f1 - runs[i].f1) > 1e-9)
+            fail_msg("%s: lab %.4f %.4f, train and evaluate %.4f %.4f", runs[i].method,
+                     runs[i].accuracy, runs[i].f1, e.accuracy, e.f1);
+        assert_true(fabs(e.f1_open - runs[i].f1_open) < 1e-9);
+        assert_int_equal(runs[i].test_rows, CLASSES * 6);
+        assert_int_equal(runs[i].known_classes, 3);
+        shared += runs[i].shared_known;
+        rf_evaluation_release(&e);
+    }
+    assert_int_equal(shared, 7); /* eight methods share one stage 1 */
+    rf_runs_free(runs, n);
+    scratch_remove(p.dir);
+}
+
+/* ---- Interruptions, threads -------------------------------------------------------- */
+
+typedef struct stopper {
+    size_t after, seen, finished, before;
+} stopper;
+
+static int stop(void *user, const rf_lab_event *e)
+{
+    stopper *s = user;
+    s->finished += e->finished;
+    s->before += e->before;
+    return s->seen++ >= s->after;
+}
+
+static bool same_figures(const rf_run *a, const rf_run *b)
+{
+    return rf_run_compare(a, b) == 0 && a->accuracy == b->accuracy && a->f1 == b->f1 &&
+           a->f1_known == b->f1_known && a->f1_open == b->f1_open &&
+           json_equal(a->confusions, b->confusions);
+}
+
+/* Stopped at many places, each time by its progress, also inside a training. */
+static void stopped_and_resumed(void **state)
+{
+    (void)state;
+    place p, q;
+    rf_run *a, *b;
+    size_t n, m, stops = 0;
+    rf_error err = {0};
+    place_make(&p);
+    place_make(&q);
+    rf_lab_options o = quick(&p), other = quick(&q);
+    o.methods = other.methods = "msp,ans,doc";
+    o.seeds = other.seeds = "0-1";
+    other.threads = 3;
+    run_lab(&o);
+    for (stopper s = {.after = 1};; s = (stopper){.after = s.after + 9}) {
+        rf_status st = rf_lab_run(&other, stop, &s, &err);
+        if (st == RF_OK)
+            break;
+        assert_error(&err, RF_ERR_STOPPED, "stopped");
+        assert_true(++stops < 100);
+    }
+    assert_true(stops > 2);
+    assert_int_equal(rf_runs_load(p.out, &a, &n, &err), RF_OK);
+    assert_int_equal(rf_runs_load(q.out, &b, &m, &err), RF_OK);
+    assert_int_equal(n, 6);
+    assert_int_equal(m, 6);
+    for (size_t i = 0; i < n; i++)
+        assert_true(same_figures(&a[i], rf_runs_find(b, m, &a[i])));
+    rf_runs_free(a, n);
+    rf_runs_free(b, m);
+
+    stopper all = {.after = SIZE_MAX}; /* nothing is done again */
+    assert_int_equal(rf_lab_run(&o, stop, &all, &err), RF_OK);
+    assert_int_equal(all.before, 6);
+    assert_int_equal(all.finished, 0);
+    scratch_remove(p.dir);
+    scratch_remove(q.dir);
+}
+
+static void plan_tells_and_does_nothing(void **state)
+{
+    (void)state;
+    place p;
+    rf_error err = {0};
+    place_make(&p);
+    rf_lab_options o = quick(&p);
+    o.variants = "radius=1,2 ablation=baseline,ascent rows=3";
+    o.methods = "ans";
+    stopper s = {.after = SIZE_MAX};
+    assert_int_equal(rf_lab_plan(&o, stop, &s, &err), RF_OK);
+    assert_int_equal(s.seen, 5);
+    assert_int_equal(s.finished + s.before, 0);
+    assert_false(rf_file_exists(p.out));
+    scratch_remove(p.dir);
+}
+
+static void variants_change_the_run(void **state)
+{
+    (void)state;
+    place p;
+    rf_run *runs;
+    size_t n;
+    rf_error err = {0};
+    place_make(&p);
+    rf_lab_options o = quick(&p);
+    o.methods = "ans,ovr";
+    run_lab(&o);
+    o.methods = "ans";
+    o.variants = "ablation=baseline rows=3 classes=2";
+    run_lab(&o);
+    assert_int_equal(rf_runs_load(p.out, &runs, &n, &err), RF_OK);
+    assert_int_equal(n, 5);
+    /* ans, ovr, then the variants; without negatives ans is ovr */
+    assert_true(runs[2].accuracy == runs[1].accuracy && runs[2].f1 == runs[1].f1);
+    assert_string_equal(runs[2].variant, "ablation=baseline");
+    assert_int_equal(runs[3].train_rows, 9);
+    assert_int_equal(runs[4].known_classes, 2);
+    rf_runs_free(runs, n);
+    scratch_remove(p.dir);
+}
+
+/* ---- What it refuses --------------------------------------------------------------- */
+
+static void refused(void **state)
+{
+    (void)state;
+    place p;
+    rf_error err = {0};
+    place_make(&p);
+    const rf_lab_options good = quick(&p);
+    rf_lab_options o = good;
+#define REFUSES(change, code, ...)                                                       \
+    do {                                                                                 \
+        o = good;                                                                        \
+        change;                                                                          \
+        assert_int_equal(rf_lab_run(&o, NULL, NULL, &err), code);                        \
+        assert_error(&err, code, __VA_ARGS__);                                           \
+    } while (0)
+    REFUSES(o.sets = "nowhere", RF_ERR_MISSING, "nowhere", "train");
+    REFUSES(o.sets = "../x", RF_ERR_ARG, "../x");
+    REFUSES(o.sets = "", RF_ERR_ARG, "no sets");
+    REFUSES(o.ratios = "0.5,2", RF_ERR_ARG, "\"2\"", "at most 1");
+    REFUSES(o.ratios = "nan", RF_ERR_ARG, "nan");
+    REFUSES(o.seeds = "3-1", RF_ERR_ARG, "3-1");
+    REFUSES(o.seeds = "-1", RF_ERR_ARG, "-1");
+    REFUSES(o.seeds = "1x", RF_ERR_ARG, "1x");
+    REFUSES(o.methods = "ans,magic", RF_ERR_ARG, "magic");
+    REFUSES(o.variants = "radius", RF_ERR_ARG, "radius");
+    REFUSES(o.variants = "radius=wide", RF_ERR_ARG, "radius=wide");
+    REFUSES(o.variants = "rows=0", RF_ERR_ARG, "rows=0");
+    REFUSES(o.variants = "ablation=all", RF_ERR_ARG, "ablation=all");
+    REFUSES(o.data = NULL, RF_ERR_ARG, "directory");
+    REFUSES((o.open_texts = NULL, o.methods = "selfsup"), RF_ERR_ARG, "selfsup");
+    REFUSES(o.encoder = "nothing-of-that-name", RF_ERR_MISSING, "nothing-of-that-name");
+#undef REFUSES
+    scratch_remove(p.dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_of_every_method),
+        cmocka_unit_test(stopped_and_resumed),
+        cmocka_unit_test(plan_tells_and_does_nothing),
+        cmocka_unit_test(variants_change_the_run),
+        cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
