@@ -230,7 +230,7 @@ rf_status rf_variant_apply(const char *variant, rf_train_options *o,
         o->ascent_rate = m->ascent_rate = (float)x;
     else if (strcmp(name, "weight") == 0)
         o->negative_weight = (float)x;
-    else if (strcmp(name, "k") == 0 && whole)
+    else if ((strcmp(name, "k") == 0 || strcmp(name, "ascent") == 0) && whole)
         o->ascent_steps = m->ascent_steps = (size_t)x;
     else if (strcmp(name, "rows") == 0 && whole && x >= 1.0)
         split->rows_per_class = (size_t)x;
@@ -243,12 +243,13 @@ rf_status rf_variant_apply(const char *variant, rf_train_options *o,
     else
         good = false;
     return good ? RF_OK
-                : rf_fail(err, RF_ERR_ARG, 0,
-                          "variant \"%s\": wanted NAME=VALUE with one of radius, rho, "
-                          "gamma, lambda, k, eta, weight, rows, classes, neighbours, "
-                          "textoir (a number), or ablation=baseline, noise, projection, "
-                          "ascent",
-                          variant);
+                : rf_fail(
+                      err, RF_ERR_ARG, 0,
+                      "variant \"%s\": wanted NAME=VALUE with one of radius, rho, "
+                      "gamma, lambda, k or ascent (steps), eta, weight, rows, classes, "
+                      "neighbours, textoir (a number), or ablation=baseline, noise, "
+                      "projection, ascent",
+                      variant);
 }
 
 /* ---- The plan ---------------------------------------------------------------------- */

@@ -316,6 +316,7 @@ static rf_status fit_fence(rf_training *t)
                         .dev_class = t->dev.class_of,
                         .known = &m->known,
                         .o = &t->o.method_options,
+                        .dropout = t->o.dropout,
                         .seed = t->o.seed,
                         .team = t->team};
     begin(t, RF_STAGE_OPEN, 0, 1);

@@ -16,6 +16,7 @@
 #define PATIENCE 10
 #define RAW_STREAM 0xadb1 /* names of the random streams */
 #define ORDER_STREAM 0xadb2
+#define DROP_STREAM 0xadb3
 
 enum { CENTROIDS, RADIUS }; /* from `first` on */
 
@@ -164,6 +165,19 @@ static double dev_score(const dev_look *d, const float *radius)
 
 /* ---- Learning ---------------------------------------------------------------------- */
 
+/* Distances of the rows to their centroids, their features dropped out as in training.
+ * Without that the radius would be the median distance of what is judged, and half of a
+ * class would be open. */
+static void measure(const rf_adb_data *in, const float *centroids, size_t width,
+                    size_t epoch, float *row, float *distance)
+{
+    for (size_t i = 0; i < in->rows; i++) {
+        rf_train_kernels()->dropout(row, in->x + i * width, width, in->dropout,
+                                    rf_rng_key(in->seed, DROP_STREAM, epoch, i));
+        distance[i] = (float)rf_distance(row, centroids + in->class_of[i] * width, width);
+    }
+}
+
 static void one_epoch(rf_adb_boundary *b, const float *distance, const rf_adb_data *in,
                       uint32_t *order, size_t epoch)
 {
@@ -177,14 +191,16 @@ static void one_epoch(rf_adb_boundary *b, const float *distance, const rf_adb_da
 }
 
 /* As the authors do it: an epoch's radii are those that its last step started from. */
-static void learn(rf_adb_boundary *b, const float *distance, const rf_adb_data *in,
-                  uint32_t *order, const dev_look *dev, float *radius)
+static void learn(rf_adb_boundary *b, const rf_fence *f, const float *centroids,
+                  const rf_adb_data *in, float *distance, uint32_t *order,
+                  const dev_look *dev, float *radius)
 {
     double best = 0.0;
     size_t waited = 0, epochs = in->epochs ? in->epochs : 1;
     rf_train_kernels()->normal(b->raw, b->classes,
                                rf_rng_key(in->seed, RAW_STREAM, 0, 0));
     for (size_t epoch = 0; epoch < epochs && waited < PATIENCE; epoch++) {
+        measure(in, centroids, f->width, epoch, distance + in->rows, distance);
         one_epoch(b, distance, in, order, epoch);
         double score = dev->n ? dev_score(dev, b->radius) : 0.0;
         if (score > best || best <= 0.0) {
@@ -200,7 +216,7 @@ static rf_status learn_radii(rf_fence *f, size_t first, const rf_adb_data *in,
                              rf_error *err)
 {
     const float *centroids = f->arrays[first + CENTROIDS].data;
-    float *distance = rf_floats_new(in->rows);
+    float *distance = rf_floats_new(in->rows + f->width); /* and a row */
     uint32_t *order = malloc((in->rows + 1) * sizeof *order);
     rf_adb_boundary b = {0};
     dev_look dev = {0};
@@ -212,10 +228,8 @@ static rf_status learn_radii(rf_fence *f, size_t first, const rf_adb_data *in,
     if (status == RF_OK)
         status = dev_look_init(&dev, f, centroids, in, err);
     if (status == RF_OK) {
-        for (size_t i = 0; i < in->rows; i++)
-            distance[i] = (float)rf_distance(
-                in->x + i * f->width, centroids + in->class_of[i] * f->width, f->width);
-        learn(&b, distance, in, order, &dev, f->arrays[first + RADIUS].data);
+        learn(&b, f, centroids, in, distance, order, &dev,
+              f->arrays[first + RADIUS].data);
         dev_look_release(&dev);
     }
     rf_adb_boundary_release(&b);
@@ -257,6 +271,7 @@ rf_status rf_adb_fit_to(rf_fence *f, size_t first, const rf_fit *in, const float
                         .centroids = centroids,
                         .epochs = in->o->boundary_epochs,
                         .rate = in->o->boundary_rate,
+                        .dropout = in->dropout,
                         .seed = in->seed};
     return rf_adb_fit(f, first, &data, err);
 }

@@ -45,6 +45,7 @@ typedef struct rf_fit {
     const uint32_t *dev_class;
     const rf_known *known;
     const rf_method_options *o;
+    float dropout; /* that the classifier learnt with */
     uint64_t seed;
     rf_team *team;
 } rf_fit;

@@ -58,30 +58,26 @@ rf_status rf_neighbours_init(rf_neighbours *s, const float *points, size_t n,
         !rf_size_add(floats, padded, &floats) || floats > SIZE_MAX / sizeof(float))
         return rf_fail(err, RF_ERR_LIMIT, 0, "%zu points of %zu numbers are too many", n,
                        width);
-    double *work = malloc((width ? width : 1) * RF_PANEL * sizeof *work);
+    double *sums = malloc((width + 1) * sizeof *sums);
+    float *rows = malloc((width + 1) * RF_PANEL * sizeof *rows);
     s->block = rf_floats_new(floats);
-    if (!work || !s->block) {
-        free(work);
-        rf_neighbours_release(s);
-        return rf_fail_nomem(err, floats * sizeof(float), "a search among points");
-    }
-    s->panels = s->block;
-    s->mean = s->panels + padded * width;
-    s->bias = s->mean + width;
-    bool finite = true;
-    take_mean(s, work);
-    free(work);
-    float *rows = malloc((width ? width : 1) * RF_PANEL * sizeof *rows);
-    for (size_t i = 0; rows && i < n; i += RF_PANEL)
-        finite = pack(s, i, rows) && finite;
     rf_status status = RF_OK;
-    if (!rows)
-        status =
-            rf_fail_nomem(err, width * RF_PANEL * sizeof *rows, "a search among points");
-    else if (!finite)
-        status = rf_fail(err, RF_ERR_NUMERIC, 0,
-                         "points: found a NaN, an infinity or a number too large to "
-                         "square");
+    if (sums && rows && s->block) {
+        bool finite = true;
+        s->panels = s->block;
+        s->mean = s->panels + padded * width;
+        s->bias = s->mean + width;
+        take_mean(s, sums);
+        for (size_t i = 0; i < n; i += RF_PANEL)
+            finite = pack(s, i, rows) && finite;
+        if (!finite)
+            status = rf_fail(err, RF_ERR_NUMERIC, 0,
+                             "points: found a NaN, an infinity or a number too large to "
+                             "square");
+    } else {
+        status = rf_fail_nomem(err, floats * sizeof(float), "a search among points");
+    }
+    free(sums);
     free(rows);
     if (status != RF_OK)
         rf_neighbours_release(s);
@@ -155,6 +151,37 @@ static void measure(const rf_neighbours *s, candidates *c, const float *x)
     }
 }
 
+/* Nothing nearer than the k-th can be missing. Such a point p would have
+ * |p| < |x| + d_k, and its score, wrong by rounding at most `off`, would have been too
+ * low for a place among the candidates. x is the query about the mean; least is the last
+ * candidate's score. */
+static bool complete(const candidates *c, const float *x, size_t width, size_t k,
+                     float least)
+{
+    double square = 0.0, kth = (double)c->score[k - 1];
+    for (size_t j = 0; j < width; j++)
+        square += (double)x[j] * (double)x[j];
+    double reach = sqrt(square) + kth;
+    double off = (double)(width + 16) * 0x1p-24 * reach * reach;
+    return (double)least + off < 0.5 * (square - kth * kth);
+}
+
+/* The slow way: every point is measured. */
+static void measure_all(const rf_neighbours *s, candidates *c, const float *x,
+                        size_t self)
+{
+    c->n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (i == self)
+            continue;
+        float d = (float)rf_distance(x, s->points + i * s->width, s->width);
+        if (c->n < c->most || -d > c->score[c->most - 1])
+            offer(c, -d, (uint32_t)i);
+    }
+    for (size_t i = 0; i < c->n; i++)
+        c->score[i] = -c->score[i];
+}
+
 size_t rf_neighbours_scratch(const rf_neighbours *s, size_t k)
 {
     return RF_NEIGHBOURS_ROWS * (s->width + STRIP + 2 * candidates_of(s, k));
@@ -194,7 +221,10 @@ void rf_neighbours_find(const rf_neighbours *s, const float *x, size_t n, size_t
                         self == RF_NOT_AMONG ? self : self + i);
     }
     for (size_t i = 0; i < n; i++) {
+        float least = c[i].score[c[i].n - 1];
         measure(s, &c[i], x + i * width);
+        if (most < s->n && !complete(&c[i], shifted + i * width, width, k, least))
+            measure_all(s, &c[i], x + i * width, self == RF_NOT_AMONG ? self : self + i);
         memcpy(index + i * k, c[i].index, k * sizeof *index);
         memcpy(distance + i * k, c[i].score, k * sizeof *distance);
     }

@@ -4,8 +4,9 @@
  * For points p and a query x, both about the points' mean, the product gives
  * x p - |p|^2 / 2 for a strip of points at a time, which is largest where p is nearest.
  * Rounding leaves that number good to about 1e-6 of |x|^2, so the k + 16 best of it are
- * measured again, coordinate by coordinate, and the k nearest of those are the answer. A
- * point is missed only if 17 others lie within that rounding of the k-th.
+ * measured again, coordinate by coordinate. If rounding could have hidden a nearer one
+ * (many points within a thousandth of their distance from the mean, such as copies), all
+ * points are measured for that query, which takes some 20 times as long.
  *
  * Nothing of the size points x points is ever held.
  */
