@@ -5,6 +5,7 @@
 #include "near.h"
 #include "num/panels.h"
 #include "scratch.h"
+#include "plain_objective.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,6 +61,8 @@ typedef struct fixture {
     rf_activations a, none;
     uint32_t labels[16];
     rf_team *team;
+    rf_tune_options o;
+    rf_objective *objective;
     rf_tune *t;
     float *owned[64];
     size_t n_owned;
@@ -208,6 +211,7 @@ static void set_up(fixture *f, const char *c, const char *d, size_t threads)
                          .dropout = scalar(tensor("%s.%s.%s", c, d, "dropout"))};
     free(seed);
     free(adam);
+    f->o = o;
     f->team = rf_team_new(threads, &err);
     assert_non_null(f->team);
     f->t = rf_tune_new(&f->e, live, &f->known, (rf_labelled){&f->a, f->labels},
@@ -216,9 +220,24 @@ static void set_up(fixture *f, const char *c, const char *d, size_t threads)
     assert_int_equal(rf_tune_steps(f->t), 10);
 }
 
+/* The same, but with the classifier and its loss given from outside. */
+static void set_up_objective(fixture *f, const char *c, const char *d, size_t threads)
+{
+    rf_error err;
+    set_up(f, c, d, threads);
+    rf_tune_free(f->t);
+    f->objective = plain_objective(&f->known, f->o.batch);
+    assert_non_null(f->objective);
+    f->t =
+        rf_tune_new(&f->e, f->e.config.layers, &f->known, (rf_labelled){&f->a, f->labels},
+                    (rf_labelled){&f->none, NULL}, f->objective, &f->o, f->team, &err);
+    assert_non_null(f->t);
+}
+
 static void tear_down(fixture *f)
 {
     rf_tune_free(f->t);
+    rf_objective_free(f->objective);
     rf_team_free(f->team);
     rf_known_release(&f->known);
     free(f->a.offsets);
@@ -337,10 +356,10 @@ static void gradients_are_those_of_pytorch(void **state)
 {
     (void)state;
     static const char *const cs[] = {"A", "B"}, *const ds[] = {"d0", "d1"};
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 8; i++) {
         fixture f;
         uint32_t rows[8];
-        set_up(&f, cs[i / 2], ds[i % 2], 1);
+        (i < 4 ? set_up : set_up_objective)(&f, cs[i / 2 % 2], ds[i % 2], 1);
         size_t n = batch(&f, 0, rows);
         double loss = rf_tune_step(f.t, rows, n, 0);
         double want = (double)scalar(tensor("%s.%s.%s", f.c, f.d, "loss"));
@@ -358,10 +377,10 @@ static void ten_steps_are_those_of_pytorch(void **state)
 {
     (void)state;
     static const char *const cs[] = {"A", "B"}, *const ds[] = {"d0", "d1"};
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 8; i++) {
         fixture f;
         uint32_t rows[8];
-        set_up(&f, cs[i / 2], ds[i % 2], 2);
+        (i < 4 ? set_up : set_up_objective)(&f, cs[i / 2 % 2], ds[i % 2], 2);
         float *losses = floats(tensor("%s.%s.%s", f.c, f.d, "losses"));
         for (size_t s = 0; s < 10; s++) {
             size_t n = batch(&f, s, rows);
@@ -402,11 +421,12 @@ static void bits_do_not_depend_on_threads(void **state)
 {
     (void)state;
     uint64_t first = 0;
-    for (size_t threads = 1; threads <= 5; threads += 2) {
+    for (size_t i = 0; i < 6; i++) {
         fixture f;
         rf_error err;
-        set_up(&f, "A", "d1", threads);
-        for (size_t i = 0; i < 4; i++)
+        size_t threads = 1 + 2 * (i % 3);
+        (i < 3 ? set_up : set_up_objective)(&f, "A", "d1", threads);
+        for (size_t k = 0; k < 4; k++)
             assert_int_equal(rf_tune_epoch(f.t, NULL, NULL, &err), RF_OK);
         uint64_t h = fingerprint(&f);
         if (threads == 1)
@@ -485,8 +505,8 @@ static void parts_add_up(void **state)
                                .known_rate = 1e-3f};
     rf_error err;
     many.t = rf_tune_new(&many.e, many.e.config.layers, &many.known,
-                         (rf_labelled){&all, labels}, (rf_labelled){&many.none, NULL}, NULL, &o,
-                         many.team, &err);
+                         (rf_labelled){&all, labels}, (rf_labelled){&many.none, NULL},
+                         NULL, &o, many.team, &err);
     assert_non_null(many.t);
     double got = rf_tune_step(many.t, rows, TEXTS * COPIES, 0);
     assert_true(fabs(got - want) < 1e-5);
