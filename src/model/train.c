@@ -123,6 +123,10 @@ static rf_status take_method(rf_training *t)
         return rf_fail(t->err, RF_ERR_ARG, 0,
                        "method %s does not use texts of no class, but some were given",
                        name);
+    if (m->no_checkpoint && t->o.checkpoint)
+        return rf_fail(t->err, RF_ERR_ARG, 0,
+                       "method %s cannot go on from a checkpoint: train without one",
+                       name);
     t->model->method = m;
     return RF_OK;
 }
@@ -198,9 +202,10 @@ static json_t *identify(const rf_training *t)
         rf_sha256_text(hex[i], digest);
     }
     json_t *settings = rf_train_settings_json(&t->o);
-    json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s}", "program", RF_VERSION, "kernels", rf_kernels_name(),
-        "encoder", t->model->encoder_sha256, "training data", hex[0], "dev data", hex[1]);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "method", t->model->method->name,
+                  "program", RF_VERSION, "kernels", rf_kernels_name(), "encoder",
+                  t->model->encoder_sha256, "training data", hex[0], "dev data", hex[1]);
     if (json && !list_settings(json, settings, "")) {
         json_decref(json);
         json = NULL;

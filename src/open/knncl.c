@@ -13,7 +13,7 @@
  * output; the heads have our ReLU, not tanh; keys are computed without dropout; the queue
  * begins empty, not with noise, and goes round whole; gradients are not clipped. The
  * contrastive head is of no use after training and is not in the model. The queue and the
- * key encoder are not in a checkpoint: after a resumption the keys start anew.
+ * key encoder would not be in a checkpoint, so there is none with this method.
  */
 #include "base/memory.h"
 #include "base/rng.h"
@@ -389,6 +389,7 @@ const rf_method rf_method_knncl = {
     .name = "knncl",
     .title = "KNN-contrastive",
     .summary = "contrast with the nearest keys of the class, local outlier factor",
+    .no_checkpoint = true,
     .objective = objective,
     .arrays = arrays,
     .n_arrays = RF_LOF_N_ARRAYS,

@@ -73,6 +73,7 @@ typedef struct rf_method {
     bool heads;            /* one network per class (open/heads.h): ANS and its kin */
     bool open_class;       /* known has one more output, the last, for "open" */
     rf_known_form form;    /* of known */
+    bool no_checkpoint;    /* its stage 1 has a memory that a checkpoint does not hold */
     bool wants_open_texts; /* trains on texts of no class that the user gives */
     /* What stage 1 learns; NULL: cross entropy, shared with every such method. */
     rf_objective *(*objective)(const rf_objective_setting *s, rf_error *err);
