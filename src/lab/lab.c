@@ -6,12 +6,10 @@
  * goes on from its last finished piece, and a second lab over the same directory does
  * only what is new.
  */
-#include "base/memory.h"
+#include "lab/desk.h"
 #include "lab/estimate.h"
-#include "lab/material.h"
 #include "lab/plan.h"
 #include "lab/results.h"
-#include "lab/stage1.h"
 #include "model/judge.h"
 #include "model/metrics.h"
 #include "model/train_settings.h"
@@ -24,19 +22,12 @@
 
 typedef struct lab {
     const rf_lab_options *o;
-    const char *encoder;
     rf_lab_progress progress;
     void *user;
     rf_plan plan;
     rf_run *before; /* finished by earlier calls */
     size_t n_before;
-    char cache[RF_PATH_MAX];
-    rf_team *team;
-
-    rf_material material;
-    size_t set; /* of material, SIZE_MAX: none */
-    rf_config config;
-    char encoder_sha256[RF_SHA256_HEX];
+    rf_desk desk;
 
     char key[RF_RUN_KEY]; /* of the run in hand */
     rf_lab_event event;
@@ -71,60 +62,6 @@ static int training_event(void *user, const rf_train_event *event)
     return stop;
 }
 
-static int texts_done(void *user, size_t done)
-{
-    const rf_train_event event = {
-        .stage = RF_STAGE_ENCODE, .done = done, .seconds_left = -1.0};
-    return training_event(user, &event);
-}
-
-/* ---- Sets -------------------------------------------------------------------------- */
-
-static rf_status open_set(lab *l, size_t set)
-{
-    if (l->set == set)
-        return RF_OK;
-    char dir[RF_PATH_MAX];
-    rf_material_close(&l->material);
-    l->set = SIZE_MAX;
-    rf_material_options mo = {.dir = dir,
-                              .data = l->o->format,
-                              .open_texts = l->o->open_texts,
-                              .max_tokens = l->o->max_tokens,
-                              .cache = l->cache};
-    rf_status st = rf_path_join(dir, l->o->data, l->plan.sets[set], l->err);
-    if (st == RF_OK)
-        st = rf_material_open(&l->material, &mo, l->err);
-    if (st == RF_OK)
-        l->set = set;
-    return st;
-}
-
-/* The frozen layers of the set in hand, unless they are there. */
-static rf_status freeze_set(lab *l)
-{
-    if (l->material.frozen[RF_LAB_TRAIN].states)
-        return RF_OK;
-    rf_material_options mo = {.cache = l->cache, .done = texts_done, .user = l};
-    rf_model *m = rf_model_new(l->err);
-    if (!m)
-        return RF_ERR_NOMEM;
-    rf_status st = rf_model_use_encoder(m, l->encoder, l->err);
-    if (st == RF_OK) {
-        const rf_config *c = &m->encoder->config;
-        size_t live = l->o->train.train_layers;
-        l->config = *c;
-        memcpy(l->encoder_sha256, m->encoder_sha256, sizeof l->encoder_sha256);
-        st = live <= c->layers
-                 ? rf_material_freeze(&l->material, &mo, m->encoder, m->encoder_sha256,
-                                      c->layers - live, l->team, l->err)
-                 : rf_fail(l->err, RF_ERR_ARG, 0, "train_layers is %zu, wanted 0 to %zu",
-                           live, c->layers);
-    }
-    rf_model_free(m);
-    return st;
-}
-
 /* ---- One run ----------------------------------------------------------------------- */
 
 static void name_run(const lab *l, const rf_planned *p, rf_run *run)
@@ -132,47 +69,24 @@ static void name_run(const lab *l, const rf_planned *p, rf_run *run)
     *run = (rf_run){.ratio = p->ratio, .seed = p->seed};
     snprintf(run->set, sizeof run->set, "%s", l->plan.sets[p->set]);
     snprintf(run->method, sizeof run->method, "%s", p->method->name);
-    snprintf(run->encoder, sizeof run->encoder, "%s", l->encoder);
+    snprintf(run->encoder, sizeof run->encoder, "%s", l->desk.encoder);
     snprintf(run->variant, sizeof run->variant, "%s", p->variant);
 }
 
-/* The method on the features of stage 1; the model has no encoder. */
-static rf_status fit(lab *l, rf_model *m, const rf_stage1 *s, const rf_split *split,
-                     const rf_train_options *o)
-{
-    rf_training t = {
-        .o = *o, .model = m, .team = l->team, .start = rf_seconds(), .err = l->err};
-    /* Borrowed: these parts are not released. */
-    t.train = (rf_part){.n = split->train.n,
-                        .class_of = split->train.class_index,
-                        .z = (float *)(uintptr_t)s->z[RF_LAB_TRAIN]};
-    t.dev = (rf_part){.n = split->dev.n,
-                      .class_of = split->dev.class_index,
-                      .z = (float *)(uintptr_t)s->z[RF_LAB_DEV]};
-    rf_status st = rf_model_set_labels(m, split->label, split->classes, l->err);
-    if (st == RF_OK)
-        st = rf_known_init(&m->known, s->width, s->known_classes, l->err);
-    if (st == RF_OK) {
-        m->known.form = m->method->form;
-        memcpy(m->known.block, s->known, m->known.floats * sizeof(float));
-        st = rf_training_open(&t);
-    }
-    free(t.reports);
-    return st;
-}
-
-static rf_status test(lab *l, const rf_model *m, const rf_stage1 *s,
-                      const rf_split_rows *rows, rf_evaluation *e)
+static rf_status test(lab *l, const rf_model *m, const rf_trial *t, rf_evaluation *e)
 {
     rf_judge judge;
+    const rf_split_rows *rows = &t->split.test;
+    const rf_stage1 *s = &t->stage1;
+    rf_team *team = l->desk.team;
     rf_status st = rf_evaluation_init(e, m->classes, l->err);
     if (st == RF_OK)
-        st = rf_judge_init(&judge, m, SIZE_MAX, rf_team_size(l->team), l->err);
+        st = rf_judge_init(&judge, m, SIZE_MAX, rf_team_size(team), l->err);
     if (st != RF_OK)
         return st;
     for (size_t from = 0; from < rows->n; from += judge.max_rows) {
         size_t n = rows->n - from < judge.max_rows ? rows->n - from : judge.max_rows;
-        rf_judge_rows(&judge, m, s->z[RF_LAB_TEST] + from * s->width, n, l->team);
+        rf_judge_rows(&judge, m, s->z[RF_LAB_TEST] + from * s->width, n, team);
         for (size_t i = 0; i < n; i++) {
             size_t truth = rows->class_index[from + i];
             rf_evaluation_add(e, truth < m->classes ? truth : RF_OPEN,
@@ -210,9 +124,9 @@ static json_t *list_confusions(const rf_evaluation *e, const rf_model *m)
     return list;
 }
 
-static rf_status record(lab *l, rf_run *run, const rf_stage1 *s, const rf_split *split,
-                        const rf_evaluation *e, const rf_train_options *o)
+static rf_status record(lab *l, rf_run *run, const rf_trial *t, const rf_evaluation *e)
 {
+    const rf_split *split = &t->split;
     run->known_classes = split->classes;
     run->train_rows = split->train.n;
     run->dev_rows = split->dev.n;
@@ -222,80 +136,42 @@ static rf_status record(lab *l, rf_run *run, const rf_stage1 *s, const rf_split 
     run->f1 = e->f1;
     run->f1_known = e->f1_known;
     run->f1_open = e->f1_open;
-    run->seconds.encode = l->material.seconds;
-    run->seconds.known = s->seconds;
-    run->shared_known = s->found;
-    run->threads = rf_team_size(l->team);
+    run->seconds.encode = l->desk.material.seconds;
+    run->seconds.known = t->stage1.seconds;
+    run->shared_known = t->stage1.found;
+    run->threads = rf_team_size(l->desk.team);
     snprintf(run->version, sizeof run->version, "%s", rf_version());
     snprintf(run->kernels, sizeof run->kernels, "%s", rf_kernels_name());
-    run->settings = rf_train_settings_json(o);
+    run->settings = rf_train_settings_json(&t->o);
     if (!run->settings)
         return rf_fail_nomem(l->err, 1024, "the settings");
     return rf_run_append(l->o->out, run, l->err);
 }
 
-static rf_status complete(lab *l, rf_run *run, const rf_planned *p,
-                          const rf_train_options *options, const rf_split *split)
+static rf_status do_run(lab *l, const rf_planned *p, rf_run *run)
 {
-    rf_stage1_problem problem = {.material = &l->material,
-                                 .split = split,
-                                 .encoder = l->encoder,
-                                 .method = p->method,
-                                 .o = *options,
-                                 .cache = l->cache,
-                                 .team = l->team};
-    rf_stage1 s;
-    rf_status st = rf_stage1_get(&s, &problem, l->err);
+    rf_trial t = {
+        .ratio = p->ratio, .seed = p->seed, .method = p->method, .variant = p->variant};
+    rf_status st = rf_desk_take(&l->desk, l->plan.sets[p->set], l->err);
+    if (st == RF_OK)
+        st = rf_trial_begin(&l->desk, &t, l->err);
     if (st != RF_OK)
         return st;
-    rf_train_options o = *options;
     rf_evaluation e = {0};
-    rf_model *m = rf_model_new(l->err);
-    st = m ? rf_train_resolve(&o, &l->config, split->train.n, split->classes, l->err)
-           : RF_ERR_NOMEM;
     double start = rf_seconds();
-    if (st == RF_OK) {
-        m->method = p->method;
-        st = fit(l, m, &s, split, &o);
-    }
+    rf_model *m = rf_trial_fit(&l->desk, &t, l->err);
     double fitted = rf_seconds();
     run->seconds.open = fitted - start;
-    if (st == RF_OK)
-        st = test(l, m, &s, &split->test, &e);
+    st = m ? test(l, m, &t, &e) : l->err->code;
     run->seconds.test = rf_seconds() - fitted;
     if (st == RF_OK) {
         run->confusions = list_confusions(&e, m);
-        st = record(l, run, &s, split, &e, &o);
+        st = record(l, run, &t, &e);
     }
-    l->event.seconds = run->seconds.open + (s.found ? 0.0 : s.seconds);
+    l->event.seconds = run->seconds.open + (t.stage1.found ? 0.0 : t.stage1.seconds);
     rf_evaluation_release(&e);
     rf_model_free(m);
-    rf_stage1_release(&s);
-    return st;
-}
-
-static rf_status do_run(lab *l, const rf_planned *p, rf_run *run)
-{
-    rf_split_options so = {.ratio = p->ratio, .seed = p->seed};
-    rf_train_options o = l->o->train;
-    rf_split split;
-    rf_status st;
-    o.method = p->method->name;
-    o.seed = p->seed;
-    o.max_tokens = l->material.max_tokens;
-    o.threads = rf_team_size(l->team);
-    o.progress = training_event;
-    o.user = l;
-    if ((st = rf_variant_apply(p->variant, &o, &so, l->err)) != RF_OK ||
-        (st = freeze_set(l)) != RF_OK)
-        return st;
-    rf_dataset *const *d = l->material.data;
-    st = rf_split_make(&split, d[RF_LAB_TRAIN], d[RF_LAB_DEV], d[RF_LAB_TEST], &so,
-                       l->err);
-    if (st != RF_OK)
-        return st;
-    st = complete(l, run, p, &o, &split);
-    rf_split_release(&split);
+    rf_trial_end(&t);
     return st;
 }
 
@@ -313,7 +189,7 @@ static rf_status estimate(lab *l)
         rf_split_options so = {.ratio = p->ratio, .seed = p->seed};
         rf_train_options o = l->o->train;
         if ((st = rf_variant_apply(p->variant, &o, &so, l->err)) == RF_OK)
-            st = open_set(l, p->set);
+            st = rf_desk_take(&l->desk, l->plan.sets[p->set], l->err);
         if (st != RF_OK)
             return st;
         size_t before = i; /* is there one before that shares its stage 1? */
@@ -325,23 +201,20 @@ static rf_status estimate(lab *l)
                 so.rows_per_class == 0 && so.n_classes == 0)
                 break;
         }
-        rf_estimate_run(&l->estimate, i, &l->material, &so, p->method,
-                        rf_team_size(l->team), done, before != SIZE_MAX);
+        rf_estimate_run(&l->estimate, i, &l->desk.material, &so, p->method,
+                        rf_team_size(l->desk.team), done, before != SIZE_MAX);
     }
     return st;
 }
 
 static rf_status start(lab *l)
 {
-    rf_status st = rf_plan_make(&l->plan, l->o, l->err);
+    rf_status st = rf_desk_open(&l->desk, l->o, training_event, l, l->err);
     if (st == RF_OK)
-        st = rf_path_join(l->cache, l->o->out, "cache", l->err);
+        st = rf_plan_make(&l->plan, l->o, l->err);
     if (st == RF_OK)
         st = rf_runs_load(l->o->out, &l->before, &l->n_before, l->err);
-    if (st != RF_OK)
-        return st;
-    l->team = rf_team_new(l->o->threads ? l->o->threads : rf_cpu_count(), l->err);
-    return l->team ? estimate(l) : RF_ERR_NOMEM;
+    return st == RF_OK ? estimate(l) : st;
 }
 
 static rf_status go_through(lab *l, bool only_tell)
@@ -359,8 +232,7 @@ static rf_status go_through(lab *l, bool only_tell)
         l->event.seconds = rf_estimate_of(&l->estimate, i);
         rf_estimate_begin(&l->estimate, i);
         if (!done && !only_tell) {
-            if ((st = open_set(l, p->set)) == RF_OK)
-                st = do_run(l, p, &run);
+            st = do_run(l, p, &run);
             l->event.finished = st == RF_OK;
         }
         const rf_run *figures = done ? done : &run;
@@ -379,26 +251,14 @@ static rf_status run_lab(const rf_lab_options *o, rf_lab_progress progress, void
                          bool only_tell, rf_error *err)
 {
     rf_error local;
-    lab l = {.o = o,
-             .encoder = o->encoder ? o->encoder : "minilm",
-             .progress = progress,
-             .user = user,
-             .set = SIZE_MAX,
-             .err = err ? err : &local};
-    if (!o->data || !o->out)
-        return rf_fail(err, RF_ERR_ARG, 0, "wanted a directory of data and one for %s",
-                       "results");
-    if (strlen(l.encoder) >= sizeof((rf_run *)0)->encoder)
-        return rf_fail(err, RF_ERR_LIMIT, 0, "%.100s...: the encoder's name is too long",
-                       l.encoder);
+    lab l = {.o = o, .progress = progress, .user = user, .err = err ? err : &local};
     rf_status st = start(&l);
     if (st == RF_OK)
         st = go_through(&l, only_tell);
-    rf_material_close(&l.material);
+    rf_desk_close(&l.desk);
     rf_plan_release(&l.plan);
     rf_runs_free(l.before, l.n_before);
     rf_estimate_release(&l.estimate);
-    rf_team_free(l.team);
     return st;
 }
 
