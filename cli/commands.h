@@ -12,6 +12,7 @@ extern const command command_inspect;
 extern const command command_tokenize;
 extern const command command_embed;
 extern const command command_encoder;
+extern const command command_lab;
 
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2

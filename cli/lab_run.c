@@ -154,10 +154,9 @@ static int tell(void *user, const rf_lab_event *e)
             show_stage(e);
     } else if (e->finished && !r->quiet) {
         screen_progress_end();
-        fprintf(stderr,
-                "%zu of %zu, %s: accuracy %.2f, F1 %.2f, %s; about %s left\n", e->done,
-                e->total, e->run, e->accuracy, e->f1, screen_time(time, e->seconds),
-                screen_time(left, e->seconds_left));
+        fprintf(stderr, "%zu of %zu, %s: accuracy %.2f, F1 %.2f, %s; about %s left\n",
+                e->done, e->total, e->run, e->accuracy, e->f1,
+                screen_time(time, e->seconds), screen_time(left, e->seconds_left));
     }
     return train_progress_signal();
 }

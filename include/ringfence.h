@@ -623,6 +623,26 @@ RF_API rf_status rf_lab_run(const rf_lab_options *options, rf_lab_progress progr
 RF_API rf_status rf_lab_plan(const rf_lab_options *options, rf_lab_progress progress,
                              void *user, rf_error *err);
 
+typedef enum rf_table_format {
+    RF_TABLE_TEXT = 0, /* aligned, for a terminal */
+    RF_TABLE_MARKDOWN = 1,
+    RF_TABLE_CSV = 2, /* one line per figure, for machines */
+    RF_TABLE_LATEX = 3,
+} rf_table_format;
+
+typedef struct rf_table_options {
+    rf_table_format format;
+    const char *which;   /* NULL: all of "main", "known-open", "deviations", "ablation",
+                          * "negatives", "paired", "sweeps" */
+    const char *encoder; /* NULL: all, one after another */
+} rf_table_options;
+
+/* The runs of dir as tables: means over seeds, published numbers beside them, spread,
+ * paired comparisons. options may be NULL. *text is freed with free(); on failure it is
+ * NULL. RF_ERR_MISSING if there are no runs, or none with this encoder. */
+RF_API rf_status rf_lab_table(const char *dir, const rf_table_options *options,
+                              char **text, rf_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -30,12 +30,11 @@ void rf_runs_free(rf_run *list, size_t n)
     free(list);
 }
 
-/* ---- Keys ---------------------------------------------------------------------------
- */
+/* ---- Keys -------------------------------------------------------------------------- */
 
 char *rf_ratio_text(double ratio, char out[RF_RATIO_TEXT])
 {
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 15; digits <= 17; digits++) {
         snprintf(out, RF_RATIO_TEXT, "%.*g", digits, ratio);
         if (strtod(out, NULL) == ratio)
             break;
@@ -74,8 +73,7 @@ const rf_run *rf_runs_find(const rf_run *list, size_t n, const rf_run *like)
     return NULL;
 }
 
-/* ---- Adding a run -------------------------------------------------------------------
- */
+/* ---- Adding a run ------------------------------------------------------------------ */
 
 /* Is a last line without its newline only the beginning of one? A beginning cannot be an
  * object, as the brace that closes it comes last. */
@@ -217,8 +215,7 @@ rf_status rf_run_append(const char *dir, const rf_run *run, rf_error *err)
     return st;
 }
 
-/* ---- Reading them all ---------------------------------------------------------------
- */
+/* ---- Reading them all -------------------------------------------------------------- */
 
 /* Is there nothing but white space? */
 static bool blank(const char *text, size_t len)

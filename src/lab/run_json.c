@@ -1,10 +1,12 @@
 #include "lab/run_json.h"
 
+#include "text/utf8.h"
+
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-/* ---- One table for writing and for reading ------------------------------------------
- */
+/* ---- One table for writing and for reading ----------------------------------------- */
 
 typedef enum field_kind { TEXT, SIZE, SEED, REAL, FLAG } field_kind;
 
@@ -47,10 +49,41 @@ static const field fields[] = {
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])
 
-/* ---- Writing ------------------------------------------------------------------------
- */
+/* ---- Writing ----------------------------------------------------------------------- */
 
-/* NULL if memory ran out, or the value cannot stand in JSON. */
+static bool is_utf8(const char *text)
+{
+    rf_utf8 u = {0};
+    int32_t cp[2];
+    for (; *text; text++) {
+        size_t n = rf_utf8_push(&u, (unsigned char)*text, cp);
+        for (size_t i = 0; i < n; i++)
+            if (cp[i] == RF_REPLACEMENT)
+                return false;
+    }
+    return !rf_utf8_end(&u);
+}
+
+/* What cannot stand in JSON at all. The rest is checked by reading the line again. */
+static rf_status check_field(const rf_run *run, const field *f, rf_error *err)
+{
+    const char *p = (const char *)run + f->at;
+    double x = 0.0;
+    uint64_t seed = 0;
+    if (f->kind == TEXT && (!memchr(p, '\0', f->cap) || !is_utf8(p)))
+        return rf_fail(err, RF_ERR_ARG, 0, "a run: \"%s\" is not UTF-8", f->name);
+    if (f->kind == REAL)
+        memcpy(&x, p, sizeof x);
+    if (!isfinite(x))
+        return rf_fail(err, RF_ERR_NUMERIC, 0, "a run: \"%s\" is not finite", f->name);
+    if (f->kind == SEED)
+        memcpy(&seed, p, sizeof seed);
+    if (seed > INT64_MAX)
+        return rf_fail(err, RF_ERR_ARG, 0, "a run: the seed is larger than 2^63 - 1");
+    return RF_OK;
+}
+
+/* NULL if memory ran out. */
 static json_t *value_of(const rf_run *run, const field *f)
 {
     const char *p = (const char *)run + f->at;
@@ -93,7 +126,7 @@ static json_t *place_for(json_t *line, const field *f)
     return json_object_get(line, f->group);
 }
 
-/* A line that holds everything; NULL if that was not possible. */
+/* A line that holds everything; NULL if memory ran out. */
 static json_t *line_of(const rf_run *run)
 {
     json_t *line = json_object();
@@ -116,12 +149,15 @@ static json_t *line_of(const rf_run *run)
 rf_status rf_run_write(const rf_run *run, rf_buffer *out, rf_error *err)
 {
     size_t before = out->len;
+    rf_status st = RF_OK;
+    for (size_t i = 0; st == RF_OK && i < N_FIELDS; i++)
+        st = check_field(run, &fields[i], err);
+    if (st != RF_OK)
+        return st;
     json_t *line = line_of(run);
     if (!line)
-        return rf_fail(err, RF_ERR_NUMERIC, 0,
-                       "a run cannot be written down: a figure is not finite, a name is "
-                       "not UTF-8, or memory ran out");
-    rf_status st = rf_json_write(line, out, err);
+        return rf_fail_nomem(err, sizeof *run, "a run");
+    st = rf_json_write(line, out, err);
     json_decref(line);
     if (st == RF_OK) { /* what a reader would refuse must not get into the file */
         rf_run copy;
@@ -133,8 +169,7 @@ rf_status rf_run_write(const rf_run *run, rf_buffer *out, rf_error *err)
     return st == RF_OK ? rf_buffer_add(out, "\n", 1, err) : st;
 }
 
-/* ---- Reading ------------------------------------------------------------------------
- */
+/* ---- Reading ----------------------------------------------------------------------- */
 
 typedef struct place {
     const char *file;

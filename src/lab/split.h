@@ -10,10 +10,10 @@
  *   }
  *   rf_split_release(&split);
  *
- * The protocol is that of the published results (docs/MODEL.md, "Protocol"): of the K
- * classes of the training file, K * ratio are known, drawn as numpy draws them; training
- * and dev rows of the others are left out; the test file stays whole, and what is not
- * known in it is open, also a label that the training file does not have.
+ * The protocol is that of the published results: of the K classes of the training file,
+ * K * ratio are known, drawn as numpy draws them; training and dev rows of the others are
+ * left out; the test file stays whole, and what is not known in it is open, also a label
+ * that the training file does not have.
  */
 #ifndef RF_LAB_SPLIT_H
 #define RF_LAB_SPLIT_H

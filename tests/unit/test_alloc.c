@@ -11,6 +11,8 @@
  */
 #include "base/file.h"
 #include "encoder/encoder.h"
+#include "lab/results.h"
+#include "lab/split.h"
 #include "text/vocab.h"
 
 #include "scratch.h"
@@ -507,6 +509,53 @@ static void training(void **state)
     rf_dataset_free(asked);
 }
 
+static rf_status append_run(rf_error *err)
+{
+    rf_run run = {.set = "banking", .ratio = 0.25, .method = "adb", .encoder = "e"};
+    return rf_run_append(place, &run, err);
+}
+
+static rf_status write_tables(rf_error *err)
+{
+    char *text;
+    rf_status st = rf_lab_table(place, NULL, &text, err);
+    free(text);
+    return st;
+}
+
+static rf_status split(rf_error *err)
+{
+    rf_split s;
+    rf_split_options o = {.ratio = 0.5, .rows_per_class = 2};
+    rf_status st = rf_split_make(&s, asked, asked, asked, &o, err);
+    rf_split_release(&s);
+    return st;
+}
+
+static void lab(void **state)
+{
+    static const char *const variants[] = {"", "ablation=noise", "radius=8", "ascent=1"};
+    static const char *const methods[] = {"ans", "msp", "msp-neg", "adb"};
+    (void)state;
+    scratch_make(place);
+    fail_in_turn(append_run, ONE, true); /* jansson left alone, see training() */
+    fail_in_turn(append_run, ONE, false);
+    for (size_t i = 0; i < 32; i++) {
+        rf_run run = {.set = "banking", .ratio = 0.25, .seed = i / 16, .encoder = "e"};
+        strcpy(run.method, methods[i % 4]);
+        strcpy(run.variant, variants[i / 4 % 4]);
+        assert_int_equal(rf_run_append(place, &run, NULL), RF_OK);
+    }
+    fail_in_turn(write_tables, ONE, true);
+    fail_in_turn(write_tables, ONE, false);
+    scratch_remove(place);
+    asked = rf_dataset_new(NULL);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(rf_dataset_add(asked, "x", 1, &"abcde"[i % 5], 1, NULL), RF_OK);
+    fail_each(split);
+    rf_dataset_free(asked);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -530,7 +579,7 @@ int main(void)
         cmocka_unit_test(answering),     cmocka_unit_test(explaining),
         cmocka_unit_test(evaluating),    cmocka_unit_test(importing),
         cmocka_unit_test(labelled_data), cmocka_unit_test(models),
-        cmocka_unit_test(training),
+        cmocka_unit_test(training),      cmocka_unit_test(lab),
     };
     return cmocka_run_group_tests_name("alloc", tests, set_up, tear_down);
 }

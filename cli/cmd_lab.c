@@ -1,0 +1,131 @@
+/* cmd_lab.c - experiments: doing many runs, and what came of them */
+#include "commands.h"
+
+#include "lab_run.h"
+#include "screen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the options say; each verb reads what it knows. */
+typedef struct lab_options {
+    lab_request run;
+    int format;
+    const char *which;
+} lab_options;
+
+/* In the order of rf_table_format. */
+static const char *const formats[] = {"text", "markdown", "csv", "latex", NULL};
+
+static int do_run(const char *const *words, lab_options *o)
+{
+    (void)words;
+    return lab_run(&o->run, NULL);
+}
+
+static int do_sweep(const char *const *words, lab_options *o)
+{
+    return lab_run(&o->run, words[0]);
+}
+
+static int do_table(const char *const *words, lab_options *o)
+{
+    char *text = NULL;
+    rf_error err = {0};
+    rf_table_options options = {(rf_table_format)o->format, o->which, o->run.o.encoder};
+    if (rf_lab_table(words[0], &options, &text, &err) != RF_OK)
+        return command_failed(&err);
+    fputs(text, stdout);
+    free(text);
+    return command_finish();
+}
+
+/* The first word says what to do; so many words follow it. */
+static const struct {
+    const char *name;
+    size_t words;
+    int (*run)(const char *const *words, lab_options *o);
+} verbs[] = {
+    {"run", 0, do_run},
+    {"sweep", 1, do_sweep},
+    {"table", 1, do_table},
+};
+#define N_VERBS (sizeof verbs / sizeof verbs[0])
+
+#define OWN_OPTIONS 4
+#define LAB_OPTIONS (OWN_OPTIONS + LAB_RUN_OPTIONS)
+
+static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
+{
+    const option own[OWN_OPTIONS] = {
+        {.name = "encoder",
+         .kind = OPTION_TEXT,
+         .value = &o->run.o.encoder,
+         .arg = "E",
+         .help = "run, sweep: catalogue name or directory (default minilm). table: only "
+                 "runs with this encoder; else all, one after another."},
+        {.help = "table"},
+        {.name = "format",
+         .kind = OPTION_CHOICE,
+         .value = &o->format,
+         .arg = "FORMAT",
+         .choices = formats,
+         .help = "text (default), markdown, csv (one line per figure) or latex."},
+        {.name = "which",
+         .kind = OPTION_TEXT,
+         .value = &o->which,
+         .arg = "TABLE",
+         .help = "main, known-open, deviations, ablation, negatives, paired or sweeps; "
+                 "else all that have rows."},
+    };
+    size_t n = lab_run_options(&o->run, out + OWN_OPTIONS);
+    memcpy(out, own, sizeof own);
+    return OWN_OPTIONS + n;
+}
+
+static int run(const command *self, int argc, char **argv)
+{
+    lab_options o = {0};
+    option options[LAB_OPTIONS];
+    size_t n_options = list_options(&o, options), n;
+    const char *words[2] = {0};
+    switch (options_parse(self, options, n_options, argc, argv, words, 2, &n)) {
+    case PARSE_OK: break;
+    case PARSE_DONE: return command_finish();
+    case PARSE_BAD: return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < N_VERBS; i++)
+        if (n == verbs[i].words + 1 && strcmp(words[0], verbs[i].name) == 0)
+            return verbs[i].run(words + 1, &o);
+    screen_complain("lab: wanted one of: %s", self->synopsis);
+    return EXIT_USAGE;
+}
+
+const command command_lab = {
+    .name = "lab",
+    .synopsis = "run | sweep SETTING | table DIR [OPTIONS]",
+    .summary = "Experiments: methods compared under the published protocol.",
+    .details =
+        "run     trains and tests each method on each set, share of known classes and\n"
+        "        seed, under the published protocol. What runs share is computed once\n"
+        "        and kept in OUT/cache; each finished run is a line of OUT/runs.jsonl.\n"
+        "        Ctrl-C stops; the same command goes on.\n"
+        "sweep   the same for some values of one setting: radius, rho (radius by "
+        "average\n"
+        "        distance), gamma, lambda, k (ascent steps), eta (ascent rate), rows "
+        "(per\n"
+        "        class), classes, ablation.\n"
+        "table   the runs of DIR/runs.jsonl as tables, published numbers beside them:\n"
+        "        main        accuracy and F1 of each method, mean over seeds\n"
+        "        known-open  F1 of known classes and of open\n"
+        "        deviations  standard deviations over seeds\n"
+        "        ablation    what each part of ANS adds\n"
+        "        negatives   synthetic negatives added to other methods\n"
+        "        paired      ANS against each method on the same experiments\n"
+        "        sweeps      figures for each value of a setting\n\n"
+        "A run is one set, share of known classes, seed, method, encoder and variant; of "
+        "the same\nrun made twice, the later counts. The published numbers are of "
+        "BERT-base-uncased: compare\nthem with care.",
+    .run = run,
+};
