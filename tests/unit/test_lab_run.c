@@ -4,6 +4,8 @@
  * by other numbers of threads changes nothing; and what it refuses.
  */
 #include "base/file.h"
+#include "base/memory.h"
+#include "lab/portrait.h"
 #include "lab/results.h"
 #include "lab/split.h"
 
@@ -286,6 +288,53 @@ static void variants_change_the_run(void **state)
     scratch_remove(p.dir);
 }
 
+/* ---- Portraits of heads --------------------------------------------------------------
+ */
+
+/* A head trained alone for its portrait is the head of a whole run. */
+static void portrait_is_of_the_same_head(void **state)
+{
+    (void)state;
+    place p;
+    rf_desk d;
+    rf_error err = {0};
+    place_make(&p);
+    rf_lab_options o = quick(&p);
+    o.train.ascent_steps = 3;
+    rf_trial t = {.ratio = 0.5, .method = rf_method_find("ans"), .variant = ""};
+    assert_int_equal(rf_desk_open(&d, &o, NULL, NULL, &err), RF_OK);
+    assert_int_equal(rf_desk_take(&d, "toy", &err), RF_OK);
+    assert_int_equal(rf_trial_begin(&d, &t, &err), RF_OK);
+    rf_model *m = rf_trial_fit(&d, &t, &err);
+    assert_non_null(m);
+    for (size_t c = 0; c < t.split.classes; c++) {
+        rf_portrait q;
+        size_t kinds[RF_PORTRAIT_KINDS] = {0};
+        float *scratch = rf_floats_new(RF_SCORE_SCRATCH), margins[3];
+        assert_non_null(scratch);
+        assert_int_equal(rf_portrait_make(&q, &d, &t, c, 100, &err), RF_OK);
+        assert_string_equal(q.label, m->labels[c]);
+        for (size_t i = 0; i < q.n; i++) {
+            kinds[q.kind[i]]++;
+            if (q.kind[i] == RF_PORTRAIT_SYNTHETIC)
+                continue;
+            const float *z = t.stage1.z[RF_LAB_TEST] + q.row[i] * t.stage1.width;
+            rf_heads_score(&m->heads, z, 1, c, c + 1, margins, scratch);
+            assert_true(fabsf(margins[c] - q.margin[i]) < 1e-5f);
+        }
+        assert_int_equal(kinds[RF_PORTRAIT_OWN], 6);
+        assert_int_equal(kinds[RF_PORTRAIT_OTHER], 12);
+        assert_int_equal(kinds[RF_PORTRAIT_OPEN], 18);
+        assert_int_equal(kinds[RF_PORTRAIT_SYNTHETIC], 8); /* of 14, by eights */
+        rf_portrait_release(&q);
+        free(scratch);
+    }
+    rf_model_free(m);
+    rf_trial_end(&t);
+    rf_desk_close(&d);
+    scratch_remove(p.dir);
+}
+
 /* ---- What it refuses --------------------------------------------------------------- */
 
 static void refused(void **state)
@@ -330,6 +379,7 @@ int main(void)
         cmocka_unit_test(stopped_and_resumed),
         cmocka_unit_test(plan_tells_and_does_nothing),
         cmocka_unit_test(variants_change_the_run),
+        cmocka_unit_test(portrait_is_of_the_same_head),
         cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
