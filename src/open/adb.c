@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "num/train.h"
 #include "open/class_stats.h"
+#include "open/dev_score.h"
 #include "open/rows.h"
 
 #include <math.h>
@@ -77,32 +78,12 @@ double rf_adb_step(rf_adb_boundary *b, const float *distance, const uint32_t *cl
 
 /* ---- How good the decisions are on dev rows ---------------------------------------- */
 
-double rf_adb_macro_f1(const uint32_t *truth, const uint32_t *answer, size_t n,
-                       size_t classes, size_t *counts)
-{
-    size_t *is = counts, *said = is + classes + 1, *both = said + classes + 1;
-    memset(counts, 0, 3 * (classes + 1) * sizeof *counts);
-    for (size_t i = 0; i < n; i++) {
-        is[truth[i]]++;
-        said[answer[i]]++;
-        both[answer[i]] += truth[i] == answer[i];
-    }
-    double sum = 0.0;
-    size_t present = 0;
-    for (size_t c = 0; c <= classes; c++)
-        if (is[c] + said[c] > 0) {
-            sum += 2.0 * (double)both[c] / (double)(is[c] + said[c]);
-            present++;
-        }
-    return present ? 100.0 * sum / (double)present : 0.0;
-}
-
 typedef struct dev_look {
     size_t n, classes;
     const uint32_t *truth;
-    uint32_t *nearest, *answer; /* [n] */
-    float *distance;            /* [n] to the nearest centroid */
-    size_t *counts;
+    uint32_t *nearest;  /* [n] */
+    float *distance;    /* [n] to the nearest centroid */
+    rf_dev_score score; /* of the classes and open */
 } dev_look;
 
 /* The class whose centroid is nearest; distances [classes] if wanted. */
@@ -126,9 +107,8 @@ static size_t nearest_of(const float *centroids, size_t classes, size_t width,
 static void dev_look_release(dev_look *d)
 {
     free(d->nearest);
-    free(d->answer);
     free(d->distance);
-    free(d->counts);
+    rf_dev_score_release(&d->score);
 }
 
 static rf_status dev_look_init(dev_look *d, const rf_fence *f, const float *centroids,
@@ -137,12 +117,13 @@ static rf_status dev_look_init(dev_look *d, const rf_fence *f, const float *cent
     size_t n = in->dev_rows;
     *d = (dev_look){.n = n, .classes = f->classes, .truth = in->dev_class};
     d->nearest = calloc(n + 1, sizeof *d->nearest);
-    d->answer = calloc(n + 1, sizeof *d->answer);
     d->distance = calloc(n + 1, sizeof *d->distance);
-    d->counts = calloc(3 * (f->classes + 1), sizeof *d->counts);
-    if (!d->nearest || !d->answer || !d->distance || !d->counts) {
+    rf_status status = rf_dev_score_init(&d->score, f->classes + 1, err);
+    if (status == RF_OK && (!d->nearest || !d->distance))
+        status = rf_fail_nomem(err, n * 8, "the dev rows' distances");
+    if (status != RF_OK) {
         dev_look_release(d);
-        return rf_fail_nomem(err, n * 12, "the dev rows' distances");
+        return status;
     }
     for (size_t i = 0; i < n; i++) {
         const float *x = in->dev_x + i * f->width;
@@ -154,12 +135,14 @@ static rf_status dev_look_init(dev_look *d, const rf_fence *f, const float *cent
 }
 
 /* Rounded to two decimals, so that nothing smaller is called better. */
-static double dev_score(const dev_look *d, const float *radius)
+static double dev_score(dev_look *d, const float *radius)
 {
+    rf_dev_score_clear(&d->score);
     for (size_t i = 0; i < d->n; i++)
-        d->answer[i] = d->distance[i] <= radius[d->nearest[i]] ? d->nearest[i]
-                                                               : (uint32_t)d->classes;
-    double f1 = rf_adb_macro_f1(d->truth, d->answer, d->n, d->classes, d->counts);
+        rf_dev_score_count(&d->score, d->truth[i],
+                           d->distance[i] <= radius[d->nearest[i]] ? d->nearest[i]
+                                                                   : d->classes);
+    double f1 = rf_dev_score_f1(&d->score);
     return round(f1 * 100.0) / 100.0;
 }
 
@@ -192,8 +175,8 @@ static void one_epoch(rf_adb_boundary *b, const float *distance, const rf_adb_da
 
 /* As the authors do it: an epoch's radii are those that its last step started from. */
 static void learn(rf_adb_boundary *b, const rf_fence *f, const float *centroids,
-                  const rf_adb_data *in, float *distance, uint32_t *order,
-                  const dev_look *dev, float *radius)
+                  const rf_adb_data *in, float *distance, uint32_t *order, dev_look *dev,
+                  float *radius)
 {
     double best = 0.0;
     size_t waited = 0, epochs = in->epochs ? in->epochs : 1;
@@ -338,7 +321,6 @@ static void judge(const rf_fence *f, const rf_signals *s, rf_verdict *out, float
 
 static const rf_fence_array arrays[] = {RF_ADB_ARRAYS};
 
-extern const rf_method rf_method_adb;
 const rf_method rf_method_adb = {
     .name = "adb",
     .title = "ADB",

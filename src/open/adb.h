@@ -80,9 +80,4 @@ void rf_adb_boundary_release(rf_adb_boundary *b);
 double rf_adb_step(rf_adb_boundary *b, const float *distance, const uint32_t *class_of,
                    const uint32_t *rows, size_t n, float rate);
 
-/* Macro-F1 in per cent over the classes that occur in truth or answer; an open answer is
- * `classes`. counts is scratch [3 (classes + 1)]. */
-double rf_adb_macro_f1(const uint32_t *truth, const uint32_t *answer, size_t n,
-                       size_t classes, size_t *counts);
-
 #endif

@@ -258,8 +258,6 @@ static rf_objective *objective(const rf_objective_setting *s, rf_error *err)
  */
 
 /* ADB's own, which looks at the hidden layer whatever made it. */
-extern const rf_method rf_method_adb, rf_method_da_adb;
-
 static rf_status fit(rf_fence *f, const rf_fit *in, rf_error *err)
 {
     return rf_method_adb.fit(f, in, err);

@@ -186,7 +186,6 @@ static void judge(const rf_fence *f, const rf_signals *s, rf_verdict *out, float
 
 static const rf_fence_array arrays[] = {RF_LOF_ARRAYS};
 
-extern const rf_method rf_method_deepunk;
 const rf_method rf_method_deepunk = {
     .name = "deepunk",
     .title = "DeepUnk",

@@ -25,6 +25,13 @@ void rf_dev_score_clear(rf_dev_score *s)
     memset(s->truth, 0, s->classes * 3 * sizeof *s->truth);
 }
 
+void rf_dev_score_count(rf_dev_score *s, size_t truth, size_t answer)
+{
+    s->truth[truth]++;
+    s->found[answer]++;
+    s->right[truth] += truth == answer;
+}
+
 void rf_dev_score_add(rf_dev_score *s, const float *logits, const uint32_t *class_of,
                       size_t n)
 {
@@ -36,9 +43,7 @@ void rf_dev_score_add(rf_dev_score *s, const float *logits, const uint32_t *clas
         for (size_t c = 1; c < s->classes; c++)
             if (p[c] > p[top])
                 top = c;
-        s->truth[y]++;
-        s->found[top]++;
-        s->right[y] += top == y;
+        rf_dev_score_count(s, y, top);
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * dev_score.h - how well an objective's classifier does on the dev set
+ * dev_score.h - how well answers fit the dev set
  *
  *   rf_dev_score_clear(&s);
  *   rf_dev_score_add(&s, logits, class_of, n);  // any number of times
@@ -24,6 +24,9 @@ void rf_dev_score_clear(rf_dev_score *s);
  * row of no class (class_of is `classes` or more) is left out. */
 void rf_dev_score_add(rf_dev_score *s, const float *logits, const uint32_t *class_of,
                       size_t n);
+
+/* One row and its answer, both below classes. */
+void rf_dev_score_count(rf_dev_score *s, size_t truth, size_t answer);
 
 /* In per cent. F1 is the mean over the classes that occur among rows or answers. */
 double rf_dev_score_accuracy(const rf_dev_score *s);

@@ -170,7 +170,6 @@ static const rf_fence_array arrays[] = {{"points", 2, {RF_DIM_ANY, RF_DIM_WIDTH}
                                         {"threshold", 1, {1, 1}},
                                         {"k", 1, {1, 1}}};
 
-extern const rf_method rf_method_knn;
 const rf_method rf_method_knn = {
     .name = "knn",
     .title = "kNN distance",

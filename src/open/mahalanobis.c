@@ -214,7 +214,6 @@ static const rf_fence_array arrays[] = {{"centre", 1, {RF_DIM_WIDTH, 1}},
                                         {"means", 2, {RF_DIM_CLASSES, RF_DIM_WIDTH}},
                                         {"threshold", 1, {1, 1}}};
 
-extern const rf_method rf_method_mahalanobis;
 const rf_method rf_method_mahalanobis = {
     .name = "mahalanobis",
     .title = "Mahalanobis",

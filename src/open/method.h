@@ -6,7 +6,7 @@
  * features: which class is the most likely, and is the text inside that class's fence.
  *
  * Adding a method: write src/open/NAME.c that defines `const rf_method rf_method_NAME`,
- * add it to the list in methods.c and to the sources in CMakeLists.txt.
+ * declare it below, add it to the list in methods.c and to the sources in CMakeLists.txt.
  */
 #ifndef RF_OPEN_METHOD_H
 #define RF_OPEN_METHOD_H
@@ -92,6 +92,12 @@ typedef struct rf_method {
     void (*judge)(const rf_fence *f, const rf_signals *s, rf_verdict *out, float *margins,
                   float *scratch);
 } rf_method;
+
+/* One per file of this directory. */
+extern const rf_method rf_method_ans, rf_method_ovr, rf_method_msp, rf_method_doc,
+    rf_method_openmax, rf_method_lof, rf_method_deepunk, rf_method_adb, rf_method_da_adb,
+    rf_method_convex, rf_method_selfsup, rf_method_knncl, rf_method_msp_neg,
+    rf_method_adb_neg, rf_method_knn, rf_method_mahalanobis;
 
 /* All methods, in the order of the tables; NULL at the end. */
 const rf_method *const *rf_methods(void);

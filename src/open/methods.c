@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-extern const rf_method rf_method_ans, rf_method_ovr, rf_method_msp, rf_method_doc,
-    rf_method_openmax, rf_method_lof, rf_method_deepunk, rf_method_adb, rf_method_da_adb,
-    rf_method_convex, rf_method_selfsup, rf_method_knncl, rf_method_msp_neg,
-    rf_method_adb_neg, rf_method_knn, rf_method_mahalanobis;
-
 static const rf_method *const list[] = {&rf_method_msp,
                                         &rf_method_doc,
                                         &rf_method_openmax,

@@ -43,7 +43,6 @@ static void judge(const rf_fence *f, const rf_signals *s, rf_verdict *out, float
 
 static const rf_fence_array arrays[] = {{"threshold", 1, {1, 1}}};
 
-extern const rf_method rf_method_msp;
 const rf_method rf_method_msp = {
     .name = "msp",
     .title = "MSP",

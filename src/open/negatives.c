@@ -32,8 +32,6 @@
 #define MOST_ASCENT 1000
 #define STREAM_NOISE (UINT64_C(1) << 41) /* apart from the names of encoder/live.h */
 
-extern const rf_method rf_method_adb;
-
 typedef struct negatives {
     rf_objective o; /* first */
     rf_dense dense;

@@ -242,7 +242,6 @@ static const rf_fence_array arrays[] = {{"means", 2, {RF_DIM_CLASSES, RF_DIM_CLA
                                         {"scale", 1, {RF_DIM_CLASSES, 1}},
                                         {"settings", 1, {N_SETTINGS, 1}}};
 
-extern const rf_method rf_method_openmax;
 const rf_method rf_method_openmax = {
     .name = "openmax",
     .title = "OpenMax",

@@ -21,9 +21,6 @@
 #define STEPS 3
 #define SEED UINT64_C(12345678901)
 
-extern const rf_method rf_method_doc, rf_method_convex, rf_method_selfsup,
-    rf_method_msp_neg, rf_method_adb_neg;
-
 typedef struct variant {
     const char *name; /* in the golden file */
     const rf_method *method;

@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const rf_method rf_method_deepunk, rf_method_da_adb, rf_method_knncl;
-
 #define WIDTH 24
 #define CLASSES 5
 #define ROWS 30

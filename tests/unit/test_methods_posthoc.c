@@ -12,6 +12,7 @@
 #include "near.h"
 #include "num/panels.h"
 #include "open/adb.h"
+#include "open/dev_score.h"
 #include "open/gumbel.h"
 #include "open/neighbours.h"
 #include "open/rows.h"
@@ -27,9 +28,6 @@
 #define TEST 44
 #define LOF_K 7
 #define KNN_K 4
-
-extern const rf_method rf_method_lof, rf_method_knn, rf_method_msp, rf_method_mahalanobis,
-    rf_method_openmax, rf_method_adb;
 
 static rf_safetensors golden;
 static rf_team *team;
@@ -331,11 +329,47 @@ static void macro_f1_counts_the_classes_that_occur(void **state)
     (void)state;
     const uint32_t *truth = find("adb.truth", 48), *answers = find("adb.answers", 48);
     const float *want = find("adb.score", 4);
-    size_t counts[3 * (CLASSES + 1)];
+    rf_dev_score score;
+    assert_int_equal(rf_dev_score_init(&score, CLASSES + 1, NULL), RF_OK);
     for (size_t i = 0; i < 4; i++) {
-        float got =
-            (float)rf_adb_macro_f1(truth + i * 12, answers + i * 12, 12, CLASSES, counts);
+        rf_dev_score_clear(&score);
+        for (size_t k = i * 12; k < i * 12 + 12; k++)
+            rf_dev_score_count(&score, truth[k], answers[k]);
+        float got = (float)rf_dev_score_f1(&score);
         assert_near("macro-F1", &got, &want[i], 1, 1e-4, 0);
+    }
+    rf_dev_score_release(&score);
+}
+
+/* Dropped out, a feature is farther from its centroid: with p of it dropped,
+ * E d^2 = |x - c|^2 + p / (1 - p) |x|^2. A class that is one point has that as its
+ * radius, about. */
+static void adb_learns_on_dropped_out_features(void **state)
+{
+    (void)state;
+    enum { W = 64, N = 40 };
+    float x[N * W];
+    uint32_t class_of[N] = {0};
+    for (size_t i = 0; i < N * W; i++)
+        x[i] = 1.0f + (float)(i % W % 3);
+    double square = 0.0;
+    for (size_t j = 0; j < W; j++)
+        square += (double)x[j] * (double)x[j];
+    rf_error err = {0};
+    for (int drop = 0; drop < 2; drop++) {
+        rf_fence f = {.width = W, .classes = 1};
+        const rf_adb_data in = {.rows = N,
+                                .x = x,
+                                .class_of = class_of,
+                                .epochs = 400,
+                                .rate = 0.05f,
+                                .dropout = drop ? 0.2f : 0.0f};
+        assert_int_equal(rf_adb_fit(&f, 0, &in, &err), RF_OK);
+        double radius = (double)f.arrays[1].data[0];
+        double want = drop ? sqrt(0.2 / 0.8 * square) : 0.0;
+        if (!(fabs(radius - want) < 0.1 * sqrt(square) * (drop ? 0.5 : 0.1)))
+            fail_msg("dropout %d: radius %g, wanted about %g", drop, radius, want);
+        rf_fence_release(&f);
     }
 }
 
@@ -435,6 +469,7 @@ int main(void)
         cmocka_unit_test(openmax_follows_the_formulas),
         cmocka_unit_test(boundaries_move_as_in_torch),
         cmocka_unit_test(gradients_count_rows_inside_and_outside),
+        cmocka_unit_test(adb_learns_on_dropped_out_features),
         cmocka_unit_test(macro_f1_counts_the_classes_that_occur),
         cmocka_unit_test(radii_settle_at_the_median_distance),
         cmocka_unit_test(adb_measures_from_the_centroids),

@@ -19,8 +19,6 @@
 #define WIDTH 37 /* no multiple of anything */
 #define QUERIES 100
 
-extern const rf_method rf_method_msp, rf_method_lof, rf_method_knn, rf_method_mahalanobis,
-    rf_method_openmax, rf_method_adb;
 static const rf_method *const methods[] = {&rf_method_msp,     &rf_method_lof,
                                            &rf_method_knn,     &rf_method_mahalanobis,
                                            &rf_method_openmax, &rf_method_adb};
