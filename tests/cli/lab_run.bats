@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# ringfence lab run and sweep
+
+load helpers
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    mkdir -p data/toy
+    labelled 10 >data/toy/train.tsv
+    labelled 3 >data/toy/dev.tsv
+    { labelled 4; unlabelled | sed $'s/$/\toos/'; } >data/toy/test.tsv
+}
+
+lab() { # words and options of ringfence lab
+    "$rf" lab "$@" --data data --sets toy --ratios 0.5 --encoder "$tiny" --epochs 2
+}
+
+@test "run: a line per run, told as they end; nothing is done twice" {
+    run_apart lab run --out out --seeds 0-1 --methods msp,ans
+    echo "$complaint"
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    has "$complaint" "1 of 4, toy 0.5 seed 0 msp"
+    has "$complaint" "4 of 4, toy 0.5 seed 1 ans"
+    [ "$(wc -l <out/runs.jsonl)" -eq 4 ]
+    [ "$(jq -s 'map(select(.known_classes == 2 and .test_rows == 20)) | length' out/runs.jsonl)" -eq 4 ]
+    cp out/runs.jsonl before
+    run_apart lab run --out out --seeds 0-1 --methods msp,ans
+    [ "$status" -eq 0 ]
+    [ -z "$complaint" ]
+    cmp before out/runs.jsonl
+    rm -r out/cache # may go at any time
+    lab run --out out --seeds 0-1 --methods msp,ans,adb --quiet
+    [ "$(wc -l <out/runs.jsonl)" -eq 6 ]
+    "$rf" lab table out | grep -q "adb"
+}
+
+@test "dry-run: what would be done, and nothing done" {
+    run lab run --out out --methods shared --dry-run
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^toy 0.5 seed 0 ' <<<"$output")" -eq 8 ]
+    has "$output" "8 runs, 0 of them done"
+    [ ! -e out ]
+}
+
+@test "interrupted and resumed: the same figures" {
+    lab run --out want --seeds 0-2 --methods ans,doc --quiet
+    for seconds in 0.05 0.2 0.4; do
+        timeout -s INT $seconds "$rf" lab run --data data --sets toy --ratios 0.5 --encoder "$tiny" \
+            --epochs 2 --out got --seeds 0-2 --methods ans,doc --quiet || true
+    done
+    lab run --out got --seeds 0-2 --methods ans,doc --quiet
+    jq -S 'del(.seconds, .shared_known)' want/runs.jsonl | sort >a
+    jq -S 'del(.seconds, .shared_known)' got/runs.jsonl | sort >b
+    cmp a b
+}
+
+@test "sweep: default values, or given ones" {
+    lab sweep ablation --out out --quiet
+    [ "$(jq -r .variant out/runs.jsonl | paste -sd ' ')" = "ablation=baseline ablation=noise ablation=projection ablation=ascent" ]
+    lab sweep rows --values 2,4 --out out --quiet
+    [ "$(jq -r 'select(.variant == "rows=2") | .train_rows' out/runs.jsonl)" -eq 4 ]
+    run_apart lab sweep mood --out out
+    [ "$status" -eq 2 ]
+    has "$complaint" 'no "mood", wanted one of radius'
+}
+
+@test "wrong usage, missing and bad data" {
+    run_apart "$rf" lab run
+    [ "$status" -eq 2 ]
+    has "$complaint" "wanted --data DIR"
+    run_apart "$rf" lab run --data data --out out --sets nowhere --encoder "$tiny"
+    [ "$status" -eq 1 ]
+    has "$complaint" "data/nowhere: no train.tsv"
+    run_apart lab run --out out --methods magic
+    [ "$status" -eq 2 ]
+    has "$complaint" 'no method "magic"'
+    run_apart lab run --out data/toy/test.tsv
+    [ "$status" -eq 1 ]
+    lab run --out out --quiet
+    for file in out/cache/*.st; do printf x | dd of="$file" bs=1 seek=400 conv=notrunc status=none; done
+    run_apart lab run --out out --seeds 0 --methods ovr
+    [ "$status" -eq 1 ]
+    has "$complaint" "out/cache/"
+}
