@@ -466,6 +466,28 @@ RF_API rf_status rf_evaluate(rf_session *session, const rf_dataset *data,
 /* Frees what the struct holds; accepts a zeroed one. */
 RF_API void rf_evaluation_release(rf_evaluation *evaluation);
 
+/* ---- Reports ---------------------------------------------------------------------- */
+
+typedef struct rf_report_options {
+    const char *title;    /* any text; NULL: "Report of a classifier" */
+    size_t threads;       /* 0: one per CPU; the bytes are the same for any number */
+    size_t max_points;    /* texts on the map; of more a sample is drawn */
+    uint64_t seed;        /* of that sample */
+    rf_progress progress; /* may be NULL */
+    void *user;
+} rf_report_options;
+
+RF_API rf_report_options rf_report_options_default(void);
+
+/* Classifies every row of test and writes an HTML page about it: figures with what they
+ * mean, margins, a map of the texts, every class, the worst confusions, texts to look at,
+ * and what the model is. The page needs no other file and no network, and it contains
+ * texts of the test set. Labels that the model does not know count as open. options may
+ * be NULL. Written whole or not at all; the same input gives the same bytes. */
+RF_API rf_status rf_report_model(const rf_model *model, const rf_dataset *test,
+                                 const rf_report_options *options, const char *path,
+                                 rf_error *err);
+
 /* ---- Training --------------------------------------------------------------------- */
 
 typedef enum rf_stage {

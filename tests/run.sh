@@ -70,6 +70,7 @@ for test in test_kernels test_encoder test_embedder test_tune test_ans_step test
 done
 run cli bats --tap tests/cli
 run kill bats --tap tests/long
+run pages tests/pages/run.sh
 build clang build-clang
 if build asan build-asan; then
     for test in build-asan/tests/test_*; do
@@ -80,7 +81,7 @@ if build asan build-asan; then
     run asan-portable env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
 fi
 if build tsan build-tsan; then
-    for test in test_base test_dataset test_embedder test_tune test_ans test_session; do
+    for test in test_base test_dataset test_embedder test_tune test_ans test_session test_tsne; do
         run "tsan-$test" build-tsan/tests/$test
     done
 fi

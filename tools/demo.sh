@@ -43,6 +43,7 @@ echo "where is my parcel" | "$rf" predict "$model" --explain 3 | sed 's/^/   /'
 cat <<TEXT
 
 Next:  ringfence inspect $model     everything the model knows about itself
+       ringfence report $model $sample/test.tsv -o report.html   the figures as a page
        ringfence train YOURS.tsv -o yours.rf            a TSV with the columns text and label
        ringfence train --help                           formats, options, checkpoints
        examples/classify.c                              the same from C

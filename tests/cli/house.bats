@@ -66,7 +66,7 @@ C
         -o "$BATS_TEST_TMPDIR/use_static"
     run "$BATS_TEST_TMPDIR/use_static" "$tiny"
     [ "$output" = "$want" ]
-    for page in ringfence ringfence-{train,predict,eval,inspect,embed,tokenize,encoder,lab}; do
+    for page in ringfence ringfence-{train,predict,eval,report,inspect,embed,tokenize,encoder,lab}; do
         [ -s "$BATS_TEST_TMPDIR/usr/share/man/man1/$page.1" ]
     done
     "$BATS_TEST_TMPDIR/usr/bin/ringfence" --version
@@ -99,7 +99,7 @@ C
     chmod +x "$BATS_TEST_TMPDIR/bats" "$BATS_TEST_TMPDIR/cmake"
     run env PATH="$BATS_TEST_TMPDIR:$PATH" "$BATS_TEST_TMPDIR/t/tests/run.sh"
     [ "$status" -eq 1 ]
-    # broken twice (both kernels), silent, dies, three that are not there, three builds
+    # broken twice (both kernels), silent, dies, three that are not there, pages, three builds
     echo "$output"
-    [ "${lines[-1]}" = "9 passed, 10 failed, 2 skipped" ]
+    [ "${lines[-1]}" = "9 passed, 11 failed, 2 skipped" ]
 }

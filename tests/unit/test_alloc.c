@@ -556,6 +556,39 @@ static void lab(void **state)
     rf_dataset_free(asked);
 }
 
+static rf_status report(rf_error *err)
+{
+    char path[RF_PATH_MAX];
+    rf_report_options o = rf_report_options_default();
+    o.threads = 1;
+    o.max_points = 3;
+    scratch_path(path, place, "report.html");
+    rf_status st = rf_report_model(model, asked, &o, path, err);
+    assert_int_equal(files_in(place), st == RF_OK);
+    if (st == RF_OK)
+        assert_int_equal(unlink(path), 0);
+    return st;
+}
+
+static void reporting(void **state)
+{
+    (void)state;
+    scratch_make(place);
+    rf_model *m = small_model(TINY "encoder", 2, 1, NULL);
+    assert_non_null(m);
+    model = m;
+    asked = rf_dataset_new(NULL);
+    assert_int_equal(rf_dataset_add(asked, "where is it?", 12, "caf\xc3\xa9 01", 8, NULL),
+                     RF_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(rf_dataset_add(asked, "hello", 5, "oos", 3, NULL), RF_OK);
+    fail_in_turn(report, ONE, true); /* jansson: see training */
+    fail_in_turn(report, ONE, false);
+    rf_dataset_free(asked);
+    rf_model_free(m);
+    scratch_remove(place);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -580,6 +613,7 @@ int main(void)
         cmocka_unit_test(evaluating),    cmocka_unit_test(importing),
         cmocka_unit_test(labelled_data), cmocka_unit_test(models),
         cmocka_unit_test(training),      cmocka_unit_test(lab),
+        cmocka_unit_test(reporting),
     };
     return cmocka_run_group_tests_name("alloc", tests, set_up, tear_down);
 }

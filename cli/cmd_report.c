@@ -1,0 +1,113 @@
+/* cmd_report.c - a page about a model and a test set */
+#include "commands.h"
+
+#include "data_options.h"
+#include "screen.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OWN_OPTIONS 5
+
+static void show(void *user, const char *line)
+{
+    (void)user;
+    screen_progress_line(false, "%s", line);
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static int make(const char *const paths[2], const char *output, const data_options *d,
+                rf_report_options *o)
+{
+    rf_error err = {0};
+    char title[2 * RF_PATH_MAX];
+    snprintf(title, sizeof title, "%s on %s", last_part(paths[0]),
+             strcmp(paths[1], "-") == 0 ? "standard input" : last_part(paths[1]));
+    o->title = o->title ? o->title : title;
+    o->progress = show;
+    rf_model *model = rf_model_load(paths[0], &err);
+    rf_dataset *data = model ? data_options_read(d, paths[1], &err) : NULL;
+    rf_status st = data ? rf_report_model(model, data, o, output, &err) : err.code;
+    screen_progress_end();
+    rf_dataset_free(data);
+    rf_model_free(model);
+    return st == RF_OK ? command_finish() : command_failed(&err);
+}
+
+static int run(const command *self, int argc, char **argv)
+{
+    const char *paths[2] = {0}, *output = NULL;
+    size_t n, seed = 0;
+    data_options d = {0};
+    rf_report_options o = rf_report_options_default();
+    option options[OWN_OPTIONS + DATA_OPTIONS] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .value = &output,
+         .arg = "FILE",
+         .help = "Where the page goes; an existing file is replaced. Needed."},
+        {.name = "title",
+         .kind = OPTION_TEXT,
+         .value = &o.title,
+         .arg = "T",
+         .help = "Title of the page (default: the names of the two files)."},
+        {.name = "max-points",
+         .kind = OPTION_SIZE,
+         .value = &o.max_points,
+         .arg = "N",
+         .help = "Texts on the map; of more a sample is drawn",
+         .shows_number = true,
+         .min = 1,
+         .max = 100000},
+        {.name = "seed",
+         .kind = OPTION_SIZE,
+         .value = &seed,
+         .arg = "N",
+         .help = "Of that sample",
+         .shows_number = true,
+         .max = SIZE_MAX},
+        {.name = "threads",
+         .kind = OPTION_SIZE,
+         .value = &o.threads,
+         .arg = "N",
+         .help = "Threads (default: all CPUs). The page is the same for any number.",
+         .min = 1,
+         .max = RF_MAX_THREADS},
+    };
+    data_options_list(&d, options + OWN_OPTIONS);
+    switch (options_parse(self, options, sizeof options / sizeof options[0], argc, argv,
+                          paths, 2, &n)) {
+    case PARSE_OK: break;
+    case PARSE_DONE: return command_finish();
+    case PARSE_BAD: return EXIT_USAGE;
+    }
+    if (n != 2 || !output) {
+        screen_complain(
+            "%s: wanted MODEL, TEST (a file, or - for standard input) and -o FILE",
+            self->name);
+        return EXIT_USAGE;
+    }
+    o.seed = seed;
+    return make(paths, output, &d, &o);
+}
+
+const command command_report = {
+    .name = "report",
+    .synopsis = "MODEL TEST -o FILE [OPTIONS]",
+    .summary = "Write a page about a model and how it does on labelled texts.",
+    .details =
+        "TEST is a file of texts and their labels, as train reads it, or - for standard\n"
+        "input. Labels that the model does not know count as open, whatever they are.\n\n"
+        "The page is one HTML file that needs no other file and no network: figures and\n"
+        "what they mean, the margins of known and open texts, a map of the texts, every\n"
+        "class, the worst confusions, and texts worth a look. It contains texts of "
+        "TEST:\n"
+        "send it only to those who may read them.",
+    .run = run,
+};

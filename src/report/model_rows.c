@@ -1,0 +1,132 @@
+/* model_rows.c - a session over a whole test set */
+#include "report/model_rows.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "model/metrics.h"
+#include "model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DRAW_SAMPLE 72 /* name of a random stream */
+#define TELL_EVERY 64  /* texts */
+
+typedef struct collector {
+    rf_answers *a;
+    const rf_dataset *data;
+    size_t *truth;      /* [classes of the data] */
+    const char **texts; /* [n] */
+    size_t *lens;       /* [n] */
+    size_t row, kept;
+    const rf_report_options *o;
+} collector;
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Which rows go to the map: all, or a draw without replacement. */
+static rf_status draw_sample(rf_answers *a, size_t most, uint64_t seed, rf_error *err)
+{
+    a->n_sampled = a->n < most ? a->n : most;
+    a->sampled = malloc((a->n + 1) * sizeof *a->sampled);
+    a->features = rf_floats_new(a->n_sampled * a->width + 1);
+    if (!a->sampled || !a->features)
+        return rf_fail_nomem(err, a->n_sampled * a->width * sizeof(float),
+                             "the features of a report");
+    for (size_t i = 0; i < a->n; i++)
+        a->sampled[i] = (uint32_t)i;
+    if (a->n_sampled < a->n) {
+        rf_rng rng = rf_rng_open(rf_rng_key(seed, DRAW_SAMPLE, 0, 0));
+        rf_rng_shuffle(&rng, a->sampled, a->n);
+        qsort(a->sampled, a->n_sampled, sizeof *a->sampled, by_number);
+    }
+    return RF_OK;
+}
+
+static rf_status collect(void *user, const rf_decision *d, rf_error *err)
+{
+    (void)err;
+    collector *c = user;
+    rf_answers *a = c->a;
+    size_t truth = c->truth[rf_dataset_class(c->data, c->row)];
+    rf_evaluation_add(&a->score, truth, d->class_index);
+    a->rows[c->row] = (rf_answer){truth == RF_OPEN ? a->classes : truth,
+                                  d->class_index == RF_OPEN ? a->classes : d->class_index,
+                                  d->confidence, d->margin};
+    if (c->kept < a->n_sampled && a->sampled[c->kept] == c->row)
+        memcpy(a->features + a->width * c->kept++, d->feature,
+               a->width * sizeof *a->features);
+    if (++c->row % TELL_EVERY == 0 && c->o->progress) {
+        char line[80];
+        snprintf(line, sizeof line, "classifying: %zu of %zu texts", c->row, a->n);
+        c->o->progress(c->o->user, line);
+    }
+    return RF_OK;
+}
+
+static rf_status gather(collector *c, const rf_model *model, rf_error *err)
+{
+    size_t classes = rf_dataset_classes(c->data), n = c->a->n;
+    c->texts = calloc(n + 1, sizeof *c->texts);
+    c->lens = calloc(n + 1, sizeof *c->lens);
+    c->truth = calloc(classes + 1, sizeof *c->truth);
+    c->a->rows = calloc(n + 1, sizeof *c->a->rows);
+    if (!c->texts || !c->lens || !c->truth || !c->a->rows)
+        return rf_fail_nomem(err, n * sizeof *c->a->rows, "the rows of a report");
+    for (size_t i = 0; i < n; i++)
+        c->texts[i] = rf_dataset_text(c->data, i, &c->lens[i]);
+    for (size_t k = 0; k < classes; k++) {
+        const char *label = rf_dataset_label(c->data, k, NULL);
+        c->truth[k] = rf_model_find(model, label, strlen(label));
+    }
+    return RF_OK;
+}
+
+static rf_status classify(collector *c, const rf_model *model, size_t threads,
+                          rf_error *err)
+{
+    rf_session *session = rf_session_new(model, threads, err);
+    if (!session)
+        return err->code;
+    rf_status st = rf_classify_all(session, c->texts, c->lens, c->a->n, collect, c, err);
+    rf_session_free(session);
+    return st;
+}
+
+rf_status rf_answers_init(rf_answers *a, const rf_model *model, const rf_dataset *data,
+                          const rf_report_options *o, size_t threads, rf_error *err)
+{
+    collector c = {.a = a, .data = data, .o = o};
+    *a = (rf_answers){.n = rf_dataset_rows(data),
+                      .classes = rf_model_classes(model),
+                      .width = model->known.width};
+    rf_status st = rf_evaluation_init(&a->score, a->classes, err);
+    if (st == RF_OK)
+        st = draw_sample(a, o->max_points, o->seed, err);
+    if (st == RF_OK)
+        st = gather(&c, model, err);
+    if (st == RF_OK)
+        st = classify(&c, model, threads, err);
+    if (st == RF_OK)
+        rf_evaluation_finish(&a->score);
+    free(c.texts);
+    free(c.lens);
+    free(c.truth);
+    if (st != RF_OK)
+        rf_answers_release(a);
+    return st;
+}
+
+void rf_answers_release(rf_answers *a)
+{
+    free(a->rows);
+    free(a->sampled);
+    free(a->features);
+    rf_evaluation_release(&a->score);
+    *a = (rf_answers){0};
+}

@@ -1,0 +1,237 @@
+// pages.mjs BROWSER DIR - what a browser makes of the pages in DIR; prints TAP
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+const [executablePath, dir] = [process.argv[2], path.resolve(process.argv[3])];
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+const desktop = { viewport: { width: 1000, height: 900 } };
+const dark = { ...desktop, colorScheme: 'dark' };
+const phone = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
+let number = 0, failures = 0;
+
+async function test(name, run) {
+  try {
+    await run();
+    console.log(`ok ${++number} - ${name}`);
+  } catch (e) {
+    failures++;
+    console.log(`not ok ${++number} - ${name}`);
+    console.log(String(e.stack ?? e).split('\n').map(l => '# ' + l).join('\n'));
+  }
+}
+
+// Opens a page; whatever it asks for or complains about fails the test.
+async function look(name, options, run) {
+  const context = await browser.newContext(options), page = await context.newPage();
+  const trouble = [], url = 'file://' + path.join(dir, name + '.html');
+  page.on('console', m => trouble.push('console: ' + m.text()));
+  page.on('pageerror', e => trouble.push('error: ' + e));
+  page.on('dialog', d => { trouble.push('dialog: ' + d.message()); d.dismiss(); });
+  page.on('request', r => { if (r.url() !== url && r.url() !== 'data:,') trouble.push('request: ' + r.url()); });
+  try {
+    await page.goto(url);
+    await run(page);
+    assert.deepEqual(trouble, []);
+  } finally {
+    await context.close();
+  }
+}
+
+// Runs in the page: where point i of the first map is on the screen, and what it says.
+const pointAt = i => {
+  const fig = document.querySelector('.map'), svg = fig.querySelector('.plot svg');
+  const all = [...fig.querySelectorAll('.pts')].flatMap(p => [...p.getAttribute('d').matchAll(/(-?[\d.]+) (-?[\d.]+)/g)]);
+  svg.scrollIntoView({ block: 'center' });
+  const m = svg.getScreenCTM(), [x, y] = [+all[i][1], +all[i][2]];
+  // the nearest of those at the same place is the first of them
+  const first = all.findIndex(p => +p[1] === x && +p[2] === y);
+  const data = JSON.parse(fig.querySelector('script').textContent), d = data.points[first];
+  return { n: all.length, told: data.points.length, x: x * m.a + m.e, y: y * m.d + m.f, text: d[0], truth: data.names[d[1]], answer: data.names[d[2]] };
+};
+const tipText = page => page.locator('.tip').evaluate(t => getComputedStyle(t).visibility === 'visible' ? t.innerText : null);
+const squeeze = s => s.replace(/\s+/g, ' ').trim();
+
+// Runs in the page: text with less contrast than 4.5 to 1 against what is behind it.
+const lowContrast = () => {
+  const parse = c => { const m = c.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0]; return m.length === 3 ? [...m, 1] : m; };
+  const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3]));
+  const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const behind = e => { const layers = []; for (; e; e = e.parentElement) layers.push(parse(getComputedStyle(e).backgroundColor)); return layers.reverse().reduce((under, l) => over(l, under), [255, 255, 255]); };
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), bad = [];
+  let seen = 0;
+  for (let node; node = walk.nextNode();) {
+    const e = node.parentElement;
+    if (!node.data.trim() || !e.getClientRects().length || e.closest('script,title,desc')) continue;
+    const style = getComputedStyle(e), under = behind(e);
+    const ink = over(parse(e.closest('svg') ? style.fill : style.color), under);
+    const [a, b] = [light(ink), light(under)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+    seen++;
+    if (ratio < 4.5) bad.push(`${ratio.toFixed(2)}: ${node.data.trim().slice(0, 40)}`);
+  }
+  return { seen, bad };
+};
+
+// Runs in the page: what sticks out of a screen of this width, but for what scrolls.
+const sticksOut = () => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth > width) return [`the page is ${document.documentElement.scrollWidth} wide`];
+  return [...document.body.querySelectorAll('*')].filter(e => !e.closest('.scroll *, .tip, defs, marker') && e.getClientRects().length && e.getBoundingClientRect().right > width + 1)
+    .map(e => e.tagName + '.' + e.getAttribute('class'));
+};
+const openAll = page => page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
+const shot = (page, name) => page.screenshot({ path: path.join(dir, name + '.png'), fullPage: true });
+
+const rows = name => fs.readFileSync(path.join(dir, name + '.jsonl'), 'utf8').trim().split('\n').map(l => JSON.parse(l));
+
+await test('the report shows every part', () => look('test', desktop, async page => {
+  const got = await page.evaluate(() => ({
+    tiles: document.querySelectorAll('.tiles > li').length,
+    figures: [...document.querySelectorAll('svg[role=img]')].map(s => [s.querySelector('title').textContent, s.querySelector('desc').textContent, s.getBoundingClientRect().height > 100]),
+    headings: [...document.querySelectorAll('h2')].map(h => h.textContent),
+    classes: document.querySelectorAll('[aria-label=Classes] tbody tr').length,
+    heat: document.querySelectorAll('.heat tbody td').length,
+    series: document.querySelectorAll('.legend button').length,
+  }));
+  assert.equal(got.tiles, 6);
+  assert.equal(got.figures.length, 3);
+  for (const [title, description, drawn] of got.figures) assert.ok(title && description && drawn, title);
+  assert.deepEqual(got.headings, ['Figures', 'How clear the answers are', 'Map of the texts', 'Classes', 'Worst confusions', 'Texts to look at', 'The model']);
+  assert.equal(got.classes, 13);
+  assert.equal(got.heat, 13 * 13);
+  assert.equal(got.series, 10);
+  const p = await page.evaluate(pointAt, 0);
+  assert.equal(p.n, rows('test').length);
+  assert.equal(p.told, p.n);
+  await openAll(page);
+  await shot(page, 'light');
+}));
+
+await test('hostile names and texts stay text', () => look('test', desktop, async page => {
+  assert.equal(await page.evaluate(() => window.hit), undefined);
+  assert.equal(await page.locator('main img, main b img, main script:not([type])').count(), 0);
+  const names = await page.locator('[aria-label=Classes] tbody th').allInnerTexts();
+  assert.ok(names.includes('<script>window.hit=1</script>'));
+  assert.ok(names.includes('"><img src=x onerror=window.hit=1>'));
+  const all = await page.evaluate(() => JSON.parse(document.querySelector('.map script').textContent).points.map(p => p[0]));
+  assert.ok(all.some(t => t.startsWith('</script><script>window.hit=1</script>')));
+  assert.ok(all.some(t => t.includes('esrever \ufffd \ufffd')));
+}));
+
+await test('pointing at a text shows it', () => look('test', desktop, async page => {
+  for (const i of [0, 17, 60, 120, rows('test').length - 1]) {
+    const p = await page.evaluate(pointAt, i);
+    await page.mouse.move(p.x, p.y);
+    const tip = squeeze(await tipText(page));
+    assert.ok(tip.startsWith(squeeze(p.text)), `${tip} does not start with ${p.text}`);
+    assert.ok(tip.includes('label: ' + p.truth) && tip.includes('answer: ' + p.answer) && /confidence \d+ %$/.test(tip), tip);
+    const box = await page.locator('.tip').boundingBox();
+    assert.ok(box.x >= 0 && box.x + box.width <= 1000);
+    if (i === 60) await page.screenshot({ path: path.join(dir, 'tip.png') });
+  }
+  assert.equal(await page.evaluate(() => window.hit), undefined);
+  await page.mouse.move(5, 5);
+  assert.equal(await tipText(page), null);
+}));
+
+await test('so do the arrow keys', () => look('test', desktop, async page => {
+  await page.keyboard.press('Tab');
+  for (let i = 0; i < 40 && !await page.evaluate(() => document.activeElement.classList.contains('plot')); i++) await page.keyboard.press('Tab');
+  const first = await tipText(page);
+  assert.ok(first, 'nothing is shown when the map has the focus');
+  const seen = new Set([first]);
+  for (const key of ['ArrowRight', 'ArrowDown', 'ArrowLeft', 'ArrowUp', 'ArrowRight', 'ArrowRight', 'ArrowDown']) {
+    await page.keyboard.press(key);
+    seen.add(await tipText(page) + await page.locator('.here').getAttribute('cx'));
+  }
+  assert.ok(seen.size > 4, `only ${seen.size} points`);
+  await page.keyboard.press('Home');
+  assert.equal(await tipText(page), first);
+  await page.keyboard.press('Escape');
+  assert.equal(await tipText(page), null);
+}));
+
+await test('so does a finger, on a phone', () => look('test', phone, async page => {
+  const p = await page.evaluate(pointAt, 33);
+  await page.touchscreen.tap(p.x, p.y);
+  assert.ok(squeeze(await tipText(page)).startsWith(squeeze(p.text)));
+  const box = await page.locator('.tip').boundingBox();
+  assert.ok(box.x >= 0 && box.x + box.width <= 360);
+  assert.deepEqual(await page.evaluate(sticksOut), []);
+}));
+
+await test('the legend brings out one class', () => look('test', desktop, async page => {
+  const bright = () => page.locator('.pts').evaluateAll(p => p.filter(e => +getComputedStyle(e).opacity > 0.5).length);
+  const all = await bright(), button = page.locator('.legend button').nth(2);
+  await button.click();
+  assert.equal(await bright(), 1);
+  assert.equal(await button.getAttribute('aria-pressed'), 'true');
+  await button.click();
+  assert.equal(await bright(), all);
+}));
+
+for (const name of ['test', 'gallery'])
+  for (const width of [360, 320, 768])
+    await test(`${name}: nothing sticks out of a screen of ${width} pixels`, () => look(name, { ...phone, viewport: { width, height: 740 } }, async page => {
+      await openAll(page);
+      assert.deepEqual(await page.evaluate(sticksOut), []);
+      const small = await page.locator('svg[role=img] text').evaluateAll(t => Math.min(99, ...t.map(e => e.getBoundingClientRect().height)));
+      assert.ok(small >= 9, `letters of ${small} pixels`);
+      if (width === 360) await shot(page, name + '-phone');
+    }));
+
+for (const [name, options] of Object.entries({ light: desktop, dark }))
+  for (const file of ['test', 'gallery'])
+    await test(`${file}: text has contrast, ${name}`, () => look(file, options, async page => {
+      await openAll(page);
+      const { seen, bad } = await page.evaluate(lowContrast);
+      assert.ok(seen > 40);
+      assert.deepEqual(bad, []);
+      if (name === 'dark' || file === 'gallery') await shot(page, file + '-' + name);
+    }));
+
+await test('on paper', () => look('test', dark, async page => {
+  await page.emulateMedia({ media: 'print' });
+  await page.setViewportSize({ width: 718, height: 1000 }); // A4 less its margins
+  const { bad } = await page.evaluate(lowContrast);
+  assert.deepEqual(bad, []);
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)');
+  assert.equal(await page.locator('.tip').isVisible(), false);
+  const pdf = await page.pdf({ path: path.join(dir, 'report.pdf'), format: 'A4', margin: { top: '1cm', bottom: '1cm', left: '1cm', right: '1cm' } });
+  assert.ok(pdf.length > 20000 && pdf.subarray(0, 5).toString() === '%PDF-');
+  await shot(page, 'print');
+}));
+
+await test('without scripts everything but the pointing is there', () => look('test', { ...desktop, javaScriptEnabled: false }, async page => {
+  assert.equal(await page.locator('.tiles > li').count(), 6);
+  assert.ok(await page.locator('.pts').count() >= 9);
+}));
+
+for (const [name, words] of Object.entries({ known: 'has no open text', open: 'has no text of a known class', one: 'Of 1 text of' }))
+  await test(`a test set of ${name} text`, () => look(name, desktop, async page => {
+    assert.ok((await page.locator('main').innerText()).includes(words));
+    assert.equal((await page.evaluate(pointAt, 0)).n, rows(name).length);
+    const p = await page.evaluate(pointAt, 0);
+    await page.mouse.move(p.x, p.y);
+    assert.ok(squeeze(await tipText(page)).startsWith(squeeze(p.text)));
+  }));
+
+await test('every kind of chart is drawn', () => look('gallery', desktop, async page => {
+  assert.equal(await page.locator('svg[role=img]').count(), 4);
+  const sizes = await page.locator('svg .line, svg > rect, svg .band').evaluateAll(all => all.map(e => e.getBoundingClientRect().width));
+  assert.ok(sizes.length >= 14 && sizes.every(w => w > 0));
+}));
+
+await test('the content policy stops what a page must not do', async () => {
+  const context = await browser.newContext(), page = await context.newPage(), refused = [];
+  page.on('console', m => refused.push(m.text()));
+  await page.goto('file://' + path.join(dir, 'test.html'));
+  assert.equal(await page.evaluate(() => fetch('https://example.invalid/').then(() => 'went out', () => 'refused')), 'refused');
+  assert.ok(refused.some(t => t.includes('Content Security Policy')), refused.join());
+  await context.close();
+});
+
+await browser.close();
+console.log(`1..${number}`);
+process.exit(failures ? 1 : 0);
