@@ -1,7 +1,8 @@
 /* affinity.c - widths by bisection, then the sparse matrix made symmetric */
 #include "report/affinity.h"
 
-#include "report/nearest.h"
+#include "base/memory.h"
+#include "open/neighbours.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -135,6 +136,25 @@ static rf_status make_symmetric(rf_affinities *a, const uint32_t *index, const d
     return RF_OK;
 }
 
+/* Squared distances of the k nearest others of every point. */
+static rf_status find_nearest(uint32_t *index, double *squared, const float *x, size_t n,
+                              size_t width, size_t k, rf_team *team, rf_error *err)
+{
+    rf_neighbours among;
+    rf_status st = rf_neighbours_init(&among, x, n, width, err);
+    if (st != RF_OK)
+        return st;
+    float *distance = rf_floats_new(n * k);
+    st = distance
+             ? rf_neighbours_find_all(&among, x, n, k, true, index, distance, team, err)
+             : rf_fail_nomem(err, n * k * sizeof *distance, "the nearest points");
+    for (size_t i = 0; i < n * k && st == RF_OK; i++)
+        squared[i] = (double)distance[i] * (double)distance[i];
+    free(distance);
+    rf_neighbours_release(&among);
+    return st;
+}
+
 rf_status rf_affinities_init(rf_affinities *a, const float *x, size_t n, size_t width,
                              double perplexity, rf_team *team, rf_error *err)
 {
@@ -153,7 +173,7 @@ rf_status rf_affinities_init(rf_affinities *a, const float *x, size_t n, size_t 
     if (!index || !p || !scratch)
         st = rf_fail_nomem(err, n * k * sizeof *p, "the affinities of a map");
     if (st == RF_OK)
-        st = rf_nearest(index, p, x, n, width, k, team, err);
+        st = find_nearest(index, p, x, n, width, k, team, err);
     if (st == RF_OK) {
         job j = {p, scratch, n, k, perplexity};
         rf_team_run(team, work, &j);
