@@ -1,6 +1,6 @@
 #!/bin/sh
 # demo.sh - a classifier for the sample in examples/support: train, evaluate, ask it, look
-# into it. The model is kept; remove build/demo to train again.
+# into it, write the report. The model is kept; remove build/demo to train again.
 set -eu
 cd "$(dirname "$0")/.."
 rf=build/ringfence
@@ -40,10 +40,15 @@ echo "can I bring my dog into the shop" | "$rf" predict "$model" --json --top 2 
 echo "   \$ echo \"where is my parcel\" | ringfence predict $model --explain 3"
 echo "where is my parcel" | "$rf" predict "$model" --explain 3 | sed 's/^/   /'
 
+echo
+echo "5. The same as a page, with a map of the classes and of what was rejected:"
+echo "   \$ ringfence report $model $sample/test.tsv -o $demo/report.html"
+"$rf" report "$model" "$sample/test.tsv" --title "Support desk" -o "$demo/report.html"
+echo "   $demo/report.html: open it in a browser"
+
 cat <<TEXT
 
 Next:  ringfence inspect $model     everything the model knows about itself
-       ringfence report $model $sample/test.tsv -o report.html   the figures as a page
        ringfence train YOURS.tsv -o yours.rf            a TSV with the columns text and label
        ringfence train --help                           formats, options, checkpoints
        examples/classify.c                              the same from C
