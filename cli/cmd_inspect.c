@@ -72,6 +72,8 @@ static void put_summary(const json_t *s)
     if (count(s, "dev_unknown"))
         printf(", %zu not used as their labels are not known", count(s, "dev_unknown"));
     putchar('\n');
+    if (count(s, "open_texts"))
+        printf("           and %zu texts of no class\n", count(s, "open_texts"));
     if (count(s, "cut_texts"))
         printf("           %zu texts were longer than the limit and were cut\n",
                count(s, "cut_texts"));
@@ -99,29 +101,44 @@ static void put_settings(const json_t *settings, const char *before)
     }
 }
 
-/* The heads stand in the order of the classes. */
-static void put_classes(const json_t *root)
+/* With heads, which stand in the order of the classes: how they do. */
+static void put_heads(const json_t *classes, const json_t *heads)
 {
-    json_t *classes = json_object_get(root, "classes"), *c;
-    json_t *heads = json_object_get(json_object_get(root, "summary"), "heads");
     size_t i;
+    json_t *c;
     printf("\n%-*s %7s %9s %9s %7s %7s\n", SHOWN_NAME, "class", "rows", "distance",
            "radius", "recall", "dev");
-    json_array_foreach(classes, i, c)
+    json_array_foreach((json_t *)(uintptr_t)classes, i, c)
     {
         const json_t *head = json_array_get(heads, i);
-        char dev[16] = "-", own[16] = "-";
-        if (head)
-            snprintf(own, sizeof own, "%.2f", 100.0 * number(head, "recall"));
+        char dev[16] = "-";
         if (json_is_number(json_object_get(head, "dev_recall")))
             snprintf(dev, sizeof dev, "%.2f", 100.0 * number(head, "dev_recall"));
         screen_put_cell(word(c, "label"), SHOWN_NAME);
-        printf(" %7zu %9.4f %9.4f %7s %7s\n", count(c, "rows"), number(c, "distance"),
-               number(c, "radius"), own, dev);
+        printf(" %7zu %9.4f %9.4f %7.2f %7s\n", count(c, "rows"), number(c, "distance"),
+               number(c, "radius"), 100.0 * number(head, "recall"), dev);
     }
     printf("distance: average between two texts of the class; radius: of the shell of\n"
            "synthetic negatives; recall, dev: per cent of the class's own training and\n"
            "dev texts that its head accepts\n");
+}
+
+static void put_classes(const json_t *root)
+{
+    json_t *classes = json_object_get(root, "classes"), *c;
+    const json_t *heads = json_object_get(json_object_get(root, "summary"), "heads");
+    size_t i;
+    if (json_array_size(heads) > 0) {
+        put_heads(classes, heads);
+        return;
+    }
+    printf("\n%-*s %7s %9s\n", SHOWN_NAME, "class", "rows", "distance");
+    json_array_foreach(classes, i, c)
+    {
+        screen_put_cell(word(c, "label"), SHOWN_NAME);
+        printf(" %7zu %9.4f\n", count(c, "rows"), number(c, "distance"));
+    }
+    printf("distance: average between two texts of the class\n");
 }
 
 static void put_text(const json_t *root, const char *path, long long bytes)

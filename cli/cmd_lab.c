@@ -3,6 +3,7 @@
 
 #include "lab_run.h"
 #include "screen.h"
+#include "train_progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@ typedef struct lab_options {
     lab_request run;
     int format;
     const char *which;
+    const char *output;
+    rf_lab_report_options report;
+    size_t seed;
 } lab_options;
 
 /* In the order of rf_table_format. */
@@ -41,6 +45,38 @@ static int do_table(const char *const *words, lab_options *o)
     return command_finish();
 }
 
+static int show(void *user, const char *line)
+{
+    const lab_options *o = user;
+    if (!o->run.quiet)
+        screen_progress_line(false, "%s", line);
+    return train_progress_signal();
+}
+
+static int do_report(const char *const *words, lab_options *o)
+{
+    rf_error err = {0};
+    rf_lab_report_options *r = &o->report;
+    if (!o->output) {
+        screen_complain("lab report: wanted -o FILE");
+        return EXIT_USAGE;
+    }
+    r->data = o->run.o.data;
+    r->encoder = o->run.o.encoder;
+    r->threads = o->run.o.threads;
+    r->seed = o->seed;
+    r->progress = show;
+    r->user = o;
+    train_progress_take_signals();
+    rf_status st = rf_lab_report(words[0], r, o->output, &err);
+    screen_progress_end();
+    if (st == RF_ERR_STOPPED) {
+        screen_complain("stopped; no page was written");
+        return 128 + train_progress_signal();
+    }
+    return st == RF_OK ? command_finish() : command_failed(&err);
+}
+
 /* The first word says what to do; so many words follow it. */
 static const struct {
     const char *name;
@@ -50,10 +86,11 @@ static const struct {
     {"run", 0, do_run},
     {"sweep", 1, do_sweep},
     {"table", 1, do_table},
+    {"report", 1, do_report},
 };
 #define N_VERBS (sizeof verbs / sizeof verbs[0])
 
-#define OWN_OPTIONS 4
+#define OWN_OPTIONS 10
 #define LAB_OPTIONS (OWN_OPTIONS + LAB_RUN_OPTIONS)
 
 static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
@@ -63,8 +100,8 @@ static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &o->run.o.encoder,
          .arg = "E",
-         .help = "run, sweep: catalogue name or directory (default minilm). table: only "
-                 "runs with this encoder; else all, one after another."},
+         .help = "run, sweep: catalogue name or directory (default minilm). table, "
+                 "report: only runs with this encoder; else all, one after another."},
         {.help = "table"},
         {.name = "format",
          .kind = OPTION_CHOICE,
@@ -78,6 +115,35 @@ static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
          .arg = "TABLE",
          .help = "main, known-open, deviations, ablation, negatives, paired or sweeps; "
                  "else all that have rows."},
+        {.help = "report; --data adds portraits of three heads"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .value = &o->output,
+         .arg = "FILE",
+         .help = "Where the page goes; an existing file is replaced. Needed."},
+        {.name = "title",
+         .kind = OPTION_TEXT,
+         .value = &o->report.title,
+         .arg = "T",
+         .help = "Title of the page (default: Open world classification)."},
+        {.name = "set",
+         .kind = OPTION_TEXT,
+         .value = &o->report.set,
+         .arg = "SET",
+         .help = "Set of the portraits (default: oos, else the first)."},
+        {.name = "ratio",
+         .kind = OPTION_REAL,
+         .value = &o->report.ratio,
+         .arg = "R",
+         .help = "Their share of known classes (default: 0.25, else the least).",
+         .most = 1},
+        {.name = "seed",
+         .kind = OPTION_SIZE,
+         .value = &o->seed,
+         .arg = "N",
+         .help = "Their seed (default: 0, else the least).",
+         .max = UINT32_MAX},
     };
     size_t n = lab_run_options(&o->run, out + OWN_OPTIONS);
     memcpy(out, own, sizeof own);
@@ -104,7 +170,7 @@ static int run(const command *self, int argc, char **argv)
 
 const command command_lab = {
     .name = "lab",
-    .synopsis = "run | sweep SETTING | table DIR [OPTIONS]",
+    .synopsis = "run | sweep SETTING | table DIR | report DIR -o FILE [OPTIONS]",
     .summary = "Experiments: methods compared under the published protocol.",
     .details =
         "run     trains and tests each method on each set, share of known classes and\n"
@@ -123,7 +189,11 @@ const command command_lab = {
         "        ablation    what each part of ANS adds\n"
         "        negatives   synthetic negatives added to other methods\n"
         "        paired      ANS against each method on the same experiments\n"
-        "        sweeps      figures for each value of a setting\n\n"
+        "        sweeps      figures for each value of a setting\n"
+        "report  the same and more as one HTML page that needs no other file and no\n"
+        "        network: charts, curves, confusions, times and, with --data, maps of\n"
+        "        what three heads see; those contain texts of the test set. Their\n"
+        "        stage 1 comes from DIR/cache, or it is trained.\n\n"
         "A run is one set, share of known classes, seed, method, encoder and variant; of "
         "the same\nrun made twice, the later counts. The published numbers are of "
         "BERT-base-uncased: compare\nthem with care.",

@@ -93,6 +93,11 @@ static int run(const command *self, int argc, char **argv)
             self->name);
         return EXIT_USAGE;
     }
+    if (command_same_file(output, paths[0]) || command_same_file(output, paths[1])) {
+        screen_complain("%s: the page would overwrite %s; wanted another name after -o",
+                        self->name, output);
+        return EXIT_USAGE;
+    }
     o.seed = seed;
     return make(paths, output, &d, &o);
 }

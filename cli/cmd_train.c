@@ -20,13 +20,6 @@ typedef struct job {
 
 /* ---- Before training --------------------------------------------------------------- */
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
 /* An hour of work is not to be lost for a wrong path: makes the temporary file that the
  * model will be written to, and removes it again. */
 static rf_status check_output(const job *j, rf_error *err)
@@ -34,7 +27,7 @@ static rf_status check_output(const job *j, rf_error *err)
     const char *inputs[] = {j->ask.data_path, j->ask.dev_path, j->ask.log_path,
                             j->ask.open_path};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        if (same_file(j->ask.output, inputs[i]))
+        if (command_same_file(j->ask.output, inputs[i]))
             return rf_fail(err, RF_ERR_ARG, 0,
                            "%s: the model would overwrite this file; wanted another "
                            "name after -o",

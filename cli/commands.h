@@ -24,6 +24,9 @@ int command_failed(const rf_error *err);
 /* Flush stdout and see that everything arrived; returns the exit code. */
 int command_finish(void);
 
+/* Do both paths lead to the same file? Either may be NULL or lead nowhere: no. */
+bool command_same_file(const char *a, const char *b);
+
 /* --encoder: catalogue name or directory -> directory, RF_OK or an error to show. */
 rf_status command_encoder_dir(const char *name, char dir[RF_PATH_MAX], rf_error *err);
 

@@ -152,6 +152,9 @@ static int tell(void *user, const rf_lab_event *e)
     } else if (e->training) {
         if (!r->quiet && isatty(STDERR_FILENO))
             show_stage(e);
+    } else if (e->error) {
+        screen_progress_end();
+        screen_complain("%s: %s", e->run, e->error);
     } else if (e->finished && !r->quiet) {
         screen_progress_end();
         fprintf(stderr, "%zu of %zu, %s: accuracy %.2f, F1 %.2f, %s; about %s left\n",
@@ -211,8 +214,13 @@ int lab_run(lab_request *r, const char *sweep)
         screen_complain("lab: wanted --data DIR with the sets and --out DIR for results");
         return EXIT_USAGE;
     }
+    if (sweep ? r->o.variants != NULL : r->values != NULL) {
+        screen_complain("lab: --values is for sweep, --variants for run");
+        return EXIT_USAGE;
+    }
     if (sweep && !take_sweep(r, sweep, variants)) {
-        screen_complain("lab sweep: no \"%s\", wanted one of %s", sweep, lab_sweep_names);
+        screen_complain("lab sweep: no \"%.40s\", or too many values; wanted one of %s",
+                        sweep, lab_sweep_names);
         return EXIT_USAGE;
     }
     train_progress_take_signals();

@@ -2,14 +2,12 @@
 #ifndef RF_CLI_LAB_RUN_H
 #define RF_CLI_LAB_RUN_H
 
-#include "data_options.h"
 #include "method_options.h"
 #include "options.h"
 #include "ringfence.h"
 
 typedef struct lab_request {
     rf_lab_options o;
-    data_options data;
     const char *values; /* of a sweep */
     bool dry_run, quiet;
 } lab_request;

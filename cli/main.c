@@ -6,11 +6,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const command *const commands[] = {
-    &command_train,   &command_predict,  &command_eval,  &command_report,
-    &command_inspect, &command_tokenize, &command_embed, &command_encoder,
-    &command_lab};
+    &command_train,  &command_predict, &command_eval,
+    &command_report, &command_inspect, &command_tokenize,
+    &command_embed,  &command_encoder, &command_lab};
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 int command_failed(const rf_error *err)
@@ -25,6 +26,13 @@ int command_finish(void)
         return 0;
     screen_complain("standard output: cannot write: %s", strerror(errno));
     return EXIT_FAILED;
+}
+
+bool command_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
 }
 
 rf_status command_encoder_dir(const char *name, char dir[RF_PATH_MAX], rf_error *err)

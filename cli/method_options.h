@@ -7,7 +7,7 @@
 
 #define METHOD_SETTINGS 23 /* a heading and the settings */
 
-/* "ans (the default), ovr, ...", for a line of help. */
+/* All names, "msp, doc, ...", for a line of help. */
 #define METHOD_NAMES 400
 void method_names(char out[METHOD_NAMES]);
 

@@ -398,15 +398,17 @@ RF_API rf_status rf_model_save(const rf_model *model, const char *path,
 typedef struct rf_session rf_session;
 
 typedef struct rf_decision {
-    size_t class_index;  /* RF_OPEN if every fence rejects the text */
-    size_t nearest;      /* the most likely known class, also if the answer is open */
-    float confidence;    /* of the answer, 0..1, see docs/MODEL.md: the classes and "open"
-                          * share 1 among them */
-    float margin;        /* the largest output of a head; open if below 0 */
-    size_t margin_class; /* whose head that is */
+    size_t class_index; /* RF_OPEN if margin is below 0 */
+    size_t nearest;     /* the most likely known class, also if the answer is open */
+    float confidence;   /* of the answer, 0..1, see docs/MODEL.md: the classes and "open"
+                         * share 1 among them */
+    float margin;       /* margins[margin_class] */
+    size_t
+        margin_class; /* whose fence decides: with "ans" that with the largest margin */
     /* By class, [rf_model_classes]; valid until the session is used again or freed. */
     const float *probabilities; /* of the known classes among themselves */
-    const float *margins;       /* outputs of the heads; a head accepts at 0 and above */
+    const float *margins;       /* by fence: the outputs of the heads, with "ans"; a fence
+                                 * accepts at 0 and above */
     const float *feature;       /* [encoder width] */
 } rf_decision;
 
@@ -499,12 +501,13 @@ typedef enum rf_stage {
 
 typedef struct rf_train_event {
     rf_stage stage;
-    size_t done, total;  /* texts; steps; texts; heads */
+    size_t done, total;  /* texts; steps; texts; heads (methods without: not told) */
     size_t epoch;        /* RF_STAGE_KNOWN: finished ones, from 1 when epoch_end */
     size_t epochs;       /* planned at most */
     bool epoch_end;      /* the next two are new */
     double loss;         /* mean over the epoch; RF_STAGE_OPEN: over the last head */
-    double dev_accuracy; /* 0..100; negative without dev texts */
+    double dev_accuracy; /* 0..100, by which epochs are compared: accuracy, or the score
+                          * of the method (docs/MODEL.md); negative without dev texts */
     double seconds;      /* since training began */
     double seconds_left; /* of this stage, estimated; negative if not known yet */
 } rf_train_event;
@@ -521,18 +524,19 @@ RF_API const char *rf_method_name(size_t i, const char **title, const char **sum
 /* Settings of the methods other than "ans" and "ovr"; each reads what it knows. The
  * defaults are those of the method's paper. */
 typedef struct rf_method_options {
-    size_t neighbours;      /* lof, deepunk, knncl: 20; knn: 10; 0: the method's own */
-    float contamination;    /* lof and relatives: share of training rows outside, 0.05 */
-    float quantile;         /* knn, mahalanobis: share of dev rows inside, 0.95 */
-    float threshold;        /* msp, openmax: least probability, 0.5 */
-    float doc_alpha;        /* doc: standard deviations, 3 */
-    size_t tail;            /* openmax: distances that the fit sees, 20 */
-    size_t ranks;           /* openmax: classes that are revised, 10 */
-    size_t boundary_epochs; /* adb: most, 100 */
-    float boundary_rate;    /* adb: of Adam, 0.05 */
+    size_t neighbours;   /* lof, deepunk, knncl: 20; knn: 10; 0: the method's own */
+    float contamination; /* lof, deepunk, knncl: share of training rows outside, 0.05 */
+    float quantile;  /* knn, mahalanobis: share of dev rows (without: training) inside,
+                        0.95 */
+    float threshold; /* msp, msp-neg, openmax: least probability, 0.5 */
+    float doc_alpha; /* doc: standard deviations, 3 */
+    size_t tail;     /* openmax: distances that the fit sees, 20 */
+    size_t ranks;    /* openmax: classes that are revised, 10 */
+    size_t boundary_epochs; /* adb, adb-neg, da-adb: most, 100 */
+    float boundary_rate;    /* adb, adb-neg, da-adb: of Adam, 0.05 */
     float cosine_scale;     /* deepunk: 30 */
     float cosine_margin;    /* deepunk: 0.35 */
-    float temperature;      /* convex: 0.1; knncl: 0.5; 0: the method's own */
+    float temperature;      /* convex, selfsup: 0.1; knncl: 0.5; 0: the method's own */
     size_t queue;           /* knncl: keys that are remembered, 7500 */
     size_t top;             /* knncl: nearest positives, 25 */
     float momentum;         /* knncl: 0.999 */
@@ -546,7 +550,8 @@ typedef struct rf_method_options {
 
 RF_API rf_method_options rf_method_options_default(void);
 
-#define RF_CHOOSE SIZE_MAX /* for ascent_steps, where 0 means something */
+#define RF_CHOOSE                                                                        \
+    SIZE_MAX /* for rf_train_options.ascent_steps, where 0 means something */
 
 /* Zero stands for "chosen from the data" where it says so. docs/MODEL.md explains every
  * number and how the default was found. */
@@ -618,7 +623,8 @@ typedef struct rf_lab_options {
     const rf_data_options *format; /* NULL: as published: raw TSV */
     size_t max_tokens;      /* 0: as published for the three sets, else the encoder's */
     size_t threads;         /* 0: one per CPU; the figures are the same for any number */
-    rf_train_options train; /* everything else about training */
+    rf_train_options train; /* how stage 1 and ANS learn; what stands above, dev_share,
+                             * checkpoints and progress do not count in it */
 } rf_lab_options;
 
 RF_API rf_lab_options rf_lab_options_default(void);
@@ -629,8 +635,9 @@ typedef struct rf_lab_event {
     double seconds_left; /* of all runs, estimated */
     bool finished;       /* this run ended now: the figures are new */
     bool before;         /* it was finished by an earlier call */
-    double seconds;      /* it took, or may take */
+    double seconds;      /* that its training took, or may take */
     double accuracy, f1;
+    const char *error;              /* this run failed now, the others go on; else NULL */
     const rf_train_event *training; /* where it stands, NULL between stages */
 } rf_lab_event;
 
@@ -638,7 +645,9 @@ typedef struct rf_lab_event {
  * RF_ERR_STOPPED, and the next call goes on. */
 typedef int (*rf_lab_progress)(void *user, const rf_lab_event *event);
 
-/* Does the runs that are not done yet. */
+/* Does the runs that are not done yet. One that fails for reasons of its own (it
+ * diverges) is told and left out; the first such failure is what the call returns in the
+ * end. A line of runs.jsonl that was made with other settings or texts is RF_ERR_ARG. */
 RF_API rf_status rf_lab_run(const rf_lab_options *options, rf_lab_progress progress,
                             void *user, rf_error *err);
 /* Only tells them, with the time they may take. */
@@ -664,6 +673,31 @@ typedef struct rf_table_options {
  * NULL. RF_ERR_MISSING if there are no runs, or none with this encoder. */
 RF_API rf_status rf_lab_table(const char *dir, const rf_table_options *options,
                               char **text, rf_error *err);
+
+typedef struct rf_lab_report_options {
+    const char *title; /* any text; NULL: "Open world classification" */
+    const char *data;  /* directory of the sets, for the portraits; NULL: without them */
+    const char *encoder; /* only its runs; NULL: all, the one with most runs first */
+    /* The experiment of the portraits; NULL: oos, else the first set; 0: a ratio of 0.25
+     * and a seed of 0, else the least that was run. */
+    const char *set;
+    double ratio;
+    uint64_t seed;
+    size_t threads; /* 0: one per CPU; the bytes are the same for any number */
+    /* Told now and then what is being done; anything but 0 stops with RF_ERR_STOPPED. May
+     * be NULL. */
+    int (*progress)(void *user, const char *line);
+    void *user;
+} rf_lab_report_options;
+
+/* The runs of dir as an HTML page: what was run, methods against each other and against
+ * published numbers, ablation, sweeps, confusions, times and, with data, portraits of
+ * three heads: maps of what they see. Those take stage 1 from dir/cache or train it. The
+ * page needs no other file and no network; with portraits it contains texts of the test
+ * set. options may be NULL. Written whole or not at all; the same runs give the same
+ * bytes. RF_ERR_MISSING if there are no runs, or none with this encoder. */
+RF_API rf_status rf_lab_report(const char *dir, const rf_lab_report_options *options,
+                               const char *path, rf_error *err);
 
 #ifdef __cplusplus
 }

@@ -71,6 +71,7 @@ done
 run cli bats --tap tests/cli
 run kill bats --tap tests/long
 run pages tests/pages/run.sh
+run lab-pages tests/pages/lab.sh
 build clang build-clang
 if build asan build-asan; then
     for test in build-asan/tests/test_*; do

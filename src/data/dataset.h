@@ -34,4 +34,8 @@ static inline const rf_row *rf_dataset_row(const rf_dataset *data, size_t row)
 rf_dataset *rf_dataset_read_from(rf_source *source, const char *file_name,
                                  const rf_data_options *options, rf_error *err);
 
+/* By the ending of a file's name, one for packing left out; RF_DATA_AUTO if it says
+ * nothing. name may be NULL. */
+rf_data_format rf_format_of_name(const char *name);
+
 #endif

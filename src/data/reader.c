@@ -57,7 +57,7 @@ static bool ends_in(const char *name, size_t len, const char *ending)
     return len > n && strncasecmp(name + len - n, ending, n) == 0;
 }
 
-static rf_data_format format_of_name(const char *name)
+rf_data_format rf_format_of_name(const char *name)
 {
     if (!name)
         return RF_DATA_AUTO;
@@ -74,39 +74,6 @@ static rf_data_format format_of_name(const char *name)
         ends_in(name, len, ".json"))
         return RF_DATA_JSONL;
     return RF_DATA_AUTO;
-}
-
-/* A byte order mark is taken away; what is plainly something else is refused. */
-static rf_status begin(rf_source *s, rf_error *err)
-{
-    static const struct {
-        size_t at;
-        const char *bytes;
-        const char *what;
-    } others[] = {
-        {0, "\xff\xfe", "UTF-16"},
-        {0, "\xfe\xff", "UTF-16"},
-        {0, "PK\x03\x04", "a zip archive or a spreadsheet"},
-        {0, "\xfd\x37zXZ", "xz data"},
-        {4, "1AY&SY", "bzip2 data"},
-        {0, "\x1f\x8b", "broken gzip data"},
-        {0, "\x28\xb5\x2f\xfd", "broken zstd data"},
-    };
-    size_t len;
-    rf_status st = rf_source_want(s, 10, err);
-    if (st != RF_OK)
-        return st;
-    const char *p = rf_source_data(s, &len);
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        size_t at = others[i].at, n = strlen(others[i].bytes);
-        if (len >= at + n && memcmp(p + at, others[i].bytes, n) == 0)
-            return rf_fail(err, RF_ERR_FORMAT, 0,
-                           "%s: this is %s, wanted UTF-8 text, plain or in gzip or zstd",
-                           s->name, others[i].what);
-    }
-    if (len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
-        rf_source_take(s, 3);
-    return RF_OK;
 }
 
 /* By the first line: { begins JSON, a tab is one of TSV. */
@@ -273,14 +240,14 @@ static rf_status choose_format(const reader *r, rf_source *s, const char *file_n
     if (*format == RF_DATA_AUTO && o->raw_tsv)
         *format = RF_DATA_TSV;
     if (*format == RF_DATA_AUTO)
-        *format = format_of_name(file_name);
+        *format = rf_format_of_name(file_name);
     return *format == RF_DATA_AUTO ? format_of_content(s, format, err) : RF_OK;
 }
 
 static rf_status read_all(reader *r, rf_source *s, const char *file_name, rf_error *err)
 {
     rf_data_format format;
-    rf_status st = begin(s, err);
+    rf_status st = rf_source_begin(s, err);
     if (st == RF_OK)
         st = choose_format(r, s, file_name, &format, err);
     if (st != RF_OK)

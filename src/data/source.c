@@ -139,3 +139,35 @@ rf_status rf_source_want(rf_source *s, size_t n, rf_error *err)
         st = rf_source_more(s, err);
     return st;
 }
+
+rf_status rf_source_begin(rf_source *s, rf_error *err)
+{
+    static const struct {
+        size_t at;
+        const char *bytes;
+        const char *what;
+    } others[] = {
+        {0, "\xff\xfe", "UTF-16"},
+        {0, "\xfe\xff", "UTF-16"},
+        {0, "PK\x03\x04", "a zip archive or a spreadsheet"},
+        {0, "\xfd\x37zXZ", "xz data"},
+        {4, "1AY&SY", "bzip2 data"},
+        {0, "\x1f\x8b", "broken gzip data"},
+        {0, "\x28\xb5\x2f\xfd", "broken zstd data"},
+    };
+    size_t len;
+    rf_status st = rf_source_want(s, 10, err);
+    if (st != RF_OK)
+        return st;
+    const char *p = rf_source_data(s, &len);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        size_t at = others[i].at, n = strlen(others[i].bytes);
+        if (len >= at + n && memcmp(p + at, others[i].bytes, n) == 0)
+            return rf_fail(err, RF_ERR_FORMAT, 0,
+                           "%s: this is %s, wanted UTF-8 text, plain or in gzip or zstd",
+                           s->name, others[i].what);
+    }
+    if (len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+        rf_source_take(s, 3);
+    return RF_OK;
+}

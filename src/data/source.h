@@ -39,6 +39,10 @@ rf_status rf_source_open_bytes(rf_source *s, const char *bytes, size_t len, size
 
 void rf_source_close(rf_source *s); /* accepts a zeroed struct, twice is harmless */
 
+/* Takes a byte order mark away, and refuses what is plainly no text: UTF-16, archives. To
+ * be called first. */
+rf_status rf_source_begin(rf_source *s, rf_error *err);
+
 /* Add to the window, or set at_end. The bytes in the window may move. */
 rf_status rf_source_more(rf_source *s, rf_error *err);
 

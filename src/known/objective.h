@@ -40,6 +40,7 @@ typedef struct rf_objective rf_objective;
 struct rf_objective {
     rf_objective_param params[RF_OBJECTIVE_PARAMS];
     size_t n_params;
+    rf_status failed; /* set by a step that could not be taken; its loss is NaN */
 
     /* The mean loss over the batch before the step; dz [n, width] = dloss / dz. */
     double (*step)(rf_objective *o, const rf_lesson *b, float *dz);
@@ -54,7 +55,7 @@ struct rf_objective {
     void (*look_at_dev)(rf_objective *o, const float *z, const uint32_t *class_of,
                         size_t n, double *score, double *loss);
 
-    /* After values were changed from outside (best state restored, checkpoint loaded). */
+    /* After values were changed from outside, to go on learning from them. */
     void (*refresh)(rf_objective *o);
 
     void (*release)(rf_objective *o); /* frees o too */

@@ -298,7 +298,7 @@ static double run_batch(rf_tune *t, const uint32_t *rows, size_t n)
         atomic_store(&p->next_group, 0);
         atomic_store(&p->next_task, 0);
         rf_team_run(t->team, work, t);
-        for (size_t i = 0; i < p->n_texts; i++)
+        for (size_t i = 0; i < p->n_texts && !t->objective; i++)
             loss += (double)t->losses[i];
     }
     return loss;
@@ -444,6 +444,9 @@ rf_status rf_tune_epoch(rf_tune *t, rf_steps_done done, void *user, rf_error *er
     }
     s->loss = loss / (double)n;
     s->epoch++;
+    if (t->objective && t->objective->failed != RF_OK)
+        return rf_fail(err, t->objective->failed, 0, "epoch %zu: %s", s->epoch,
+                       rf_status_name(t->objective->failed));
     if (!isfinite(s->loss))
         return rf_fail(err, RF_ERR_NUMERIC, 0,
                        "training diverged in epoch %zu (the loss is not finite); a "

@@ -3,7 +3,7 @@
  *
  * Cross entropy, AdamW, linear warm-up and decay, dropout; after every epoch the dev set
  * decides whether this is the best state so far (paper 3.1). The state between two epochs
- * is a table of arrays and five numbers: saved and put back, training goes on to the same
+ * is a table of arrays and six numbers: saved and put back, training goes on to the same
  * bits.
  */
 #ifndef RF_KNOWN_TUNE_H

@@ -23,7 +23,8 @@ rf_status rf_desk_open(rf_desk *d, const rf_lab_options *o, rf_train_progress pr
     rf_status st = rf_path_join(d->cache, o->out, "cache", err);
     if (st != RF_OK)
         return st;
-    d->team = rf_team_new(o->threads ? o->threads : rf_cpu_count(), err);
+    size_t cpus = rf_cpu_count() < RF_MAX_THREADS ? rf_cpu_count() : RF_MAX_THREADS;
+    d->team = rf_team_new(o->threads ? o->threads : cpus, err);
     return d->team ? RF_OK : RF_ERR_NOMEM;
 }
 
@@ -77,8 +78,9 @@ static rf_status freeze(rf_desk *d, rf_error *err)
         const rf_config *c = &m->encoder->config;
         size_t live = d->o->train.train_layers;
         d->config = *c;
+        rf_model_encoder_hash(m, d->encoder_hash);
         st = live <= c->layers
-                 ? rf_material_freeze(&d->material, &mo, m->encoder, m->encoder_sha256,
+                 ? rf_material_freeze(&d->material, &mo, m->encoder, d->encoder_hash,
                                       c->layers - live, d->team, err)
                  : rf_fail(err, RF_ERR_ARG, 0, "train_layers is %zu, wanted 0 to %zu",
                            live, c->layers);
@@ -97,7 +99,6 @@ static rf_status split_and_learn(rf_desk *d, rf_trial *t, rf_error *err)
     t->o = d->o->train;
     t->o.method = t->method->name;
     t->o.seed = t->seed;
-    t->o.max_tokens = d->material.max_tokens;
     t->o.threads = rf_team_size(d->team);
     t->o.progress = d->progress;
     t->o.user = d->user;
@@ -106,9 +107,12 @@ static rf_status split_and_learn(rf_desk *d, rf_trial *t, rf_error *err)
         (st = rf_split_make(&t->split, data[RF_LAB_TRAIN], data[RF_LAB_DEV],
                             data[RF_LAB_TEST], &so, err)) != RF_OK)
         return st;
+    t->o.max_tokens = d->material.max_tokens;
     const rf_stage1_problem problem = {.material = &d->material,
                                        .split = &t->split,
                                        .encoder = d->encoder,
+                                       .encoder_hash = d->encoder_hash,
+                                       .config = &d->config,
                                        .method = t->method,
                                        .o = t->o,
                                        .cache = d->cache,

@@ -19,7 +19,8 @@ typedef struct rf_desk {
 
     char set[64]; /* in hand, "": none */
     rf_material material;
-    rf_config config; /* of the encoder, once layers were frozen */
+    rf_config config;                 /* of the encoder */
+    char encoder_hash[RF_SHA256_HEX]; /* of its files; "": not looked at yet */
 } rf_desk;
 
 /* Borrows o. Frees nothing that it did not make. */

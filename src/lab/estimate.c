@@ -2,6 +2,7 @@
 
 #include "model/training.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Seconds of one thread, measured on a core of 100 GFLOP/s with a width of 384. */
@@ -12,6 +13,7 @@
 #define BYTES_PER_TOKEN 4.6
 #define EPOCHS 12.0
 #define LEAST_STEPS 250.0
+#define MOST_EPOCHS 100.0
 #define BATCH 128.0
 
 rf_status rf_estimate_init(rf_estimate *e, size_t n, rf_error *err)
@@ -40,32 +42,37 @@ static double tokens_per_text(const rf_dataset *data)
     return seen ? 2.0 + bytes / (double)seen / BYTES_PER_TOKEN : 0.0;
 }
 
-void rf_estimate_run(rf_estimate *e, size_t i, const rf_material *m,
-                     const rf_split_options *split, const rf_method *method,
-                     size_t threads, const rf_run *done, bool shared)
+/* One thread's seconds for a run. */
+static double model(const rf_estimate_input *in, bool shared)
 {
-    const rf_dataset *train = m->data[RF_LAB_TRAIN];
-    size_t all = rf_dataset_classes(train);
-    size_t known =
-        split->n_classes ? split->n_classes : rf_split_known(all, split->ratio);
+    const rf_dataset *train = in->material->data[RF_LAB_TRAIN];
+    size_t all = rf_dataset_classes(train), wanted = in->split.n_classes;
+    size_t known = wanted ? wanted : rf_split_known(all, in->split.ratio);
     double each = (double)rf_dataset_rows(train) / (double)all;
-    if (split->rows_per_class > 0 && (double)split->rows_per_class < each)
-        each = (double)split->rows_per_class;
+    if (in->split.rows_per_class > 0 && (double)in->split.rows_per_class < each)
+        each = (double)in->split.rows_per_class;
     double rows = each * (double)known, steps = rows / BATCH + 1.0;
-    double epochs = LEAST_STEPS / steps > EPOCHS ? LEAST_STEPS / steps : EPOCHS;
+    double epochs = fmin(fmax(LEAST_STEPS / steps, EPOCHS), MOST_EPOCHS);
+    if (in->epochs > 0)
+        epochs = (double)in->epochs;
     double seconds = shared ? 0.0 : PER_TOKEN * tokens_per_text(train) * rows * epochs;
-    if (method->objective)
-        seconds *= OBJECTIVE_FACTOR * (method->wants_open_texts ? 2.0 : 1.0);
-    seconds += method->heads ? PER_HEAD * (double)known : PER_ROW * rows;
-    seconds /= (double)threads;
+    if (in->method->objective)
+        seconds *= OBJECTIVE_FACTOR * (in->method->wants_open_texts ? 2.0 : 1.0);
+    return seconds + (in->method->heads ? PER_HEAD * (double)known : PER_ROW * rows);
+}
+
+void rf_estimate_run(rf_estimate *e, size_t i, const rf_estimate_input *in)
+{
+    const rf_run *done = in->done;
     if (done) {
-        e->model += seconds;
+        double threads = done->threads ? (double)done->threads : 1.0;
+        e->model += model(in, done->shared_known) / threads;
         e->measured +=
             done->seconds.open + (done->shared_known ? 0.0 : done->seconds.known);
         return;
     }
-    e->seconds[i] = seconds;
-    e->left += seconds;
+    e->seconds[i] = model(in, in->shared) / (double)in->threads;
+    e->left += e->seconds[i];
 }
 
 /* How much slower than the model it goes here. */
@@ -79,23 +86,24 @@ double rf_estimate_of(const rf_estimate *e, size_t i)
     return e->seconds[i] * factor(e);
 }
 
-void rf_estimate_begin(rf_estimate *e, size_t i)
+void rf_estimate_begin(rf_estimate *e)
 {
-    (void)i;
     e->begun = rf_seconds();
 }
 
-void rf_estimate_end(rf_estimate *e, size_t i, bool measured)
+void rf_estimate_end(rf_estimate *e, size_t i, double seconds)
 {
-    if (measured) {
+    if (seconds >= 0.0) {
         e->model += e->seconds[i];
-        e->measured += rf_seconds() - e->begun;
+        e->measured += seconds;
     }
     e->left -= e->seconds[i];
     e->seconds[i] = 0.0;
+    e->begun = rf_seconds();
 }
 
 double rf_estimate_left(const rf_estimate *e)
 {
-    return (e->left > 0.0 ? e->left : 0.0) * factor(e);
+    double left = e->left * factor(e) - (rf_seconds() - e->begun);
+    return left > 0.0 ? left : 0.0;
 }

@@ -23,14 +23,21 @@ typedef struct rf_estimate {
 rf_status rf_estimate_init(rf_estimate *e, size_t n, rf_error *err);
 void rf_estimate_release(rf_estimate *e); /* accepts a zeroed struct */
 
-/* Enters run i. done: its line if it is finished; shared: its stage 1 is another's. */
-void rf_estimate_run(rf_estimate *e, size_t i, const rf_material *m,
-                     const rf_split_options *split, const rf_method *method,
-                     size_t threads, const rf_run *done, bool shared);
+/* Enters run i. epochs: as asked, 0 for chosen ones; shared: its stage 1 is another's. */
+typedef struct rf_estimate_input {
+    const rf_material *material;
+    rf_split_options split;
+    const rf_method *method;
+    size_t epochs, threads;
+    bool shared;
+    const rf_run *done; /* its line if it is finished, else NULL */
+} rf_estimate_input;
+void rf_estimate_run(rf_estimate *e, size_t i, const rf_estimate_input *in);
 
 double rf_estimate_of(const rf_estimate *e, size_t i);
-void rf_estimate_begin(rf_estimate *e, size_t i);
-void rf_estimate_end(rf_estimate *e, size_t i, bool measured);
+void rf_estimate_begin(rf_estimate *e);
+/* seconds: what stage 1 and the method took; negative if nothing was done. */
+void rf_estimate_end(rf_estimate *e, size_t i, double seconds);
 double rf_estimate_left(const rf_estimate *e);
 
 #endif

@@ -104,14 +104,14 @@ void rf_sheet_paragraph(rf_sheet *sheet, const char *fmt, ...)
 
 /* ---- Filling ----------------------------------------------------------------------- */
 
-static rf_cell *cell_at(const rf_grid *grid, size_t row, size_t column)
+static rf_grid_cell *cell_at(const rf_grid *grid, size_t row, size_t column)
 {
-    return (rf_cell *)(void *)grid->cells.data + row * grid->columns + column;
+    return (rf_grid_cell *)(void *)grid->cells.data + row * grid->columns + column;
 }
 
 static size_t cells_in(const rf_grid *grid)
 {
-    return grid->cells.len / sizeof(rf_cell);
+    return grid->cells.len / sizeof(rf_grid_cell);
 }
 
 size_t rf_grid_rows(const rf_grid *grid)
@@ -128,7 +128,7 @@ void rf_grid_open(rf_grid *grid, rf_sheet *sheet, const char *table, const char 
 
 static void add_cell(rf_grid *grid, const rf_record *record, const char *text)
 {
-    rf_cell cell = {.has_record = record != NULL};
+    rf_grid_cell cell = {.has_record = record != NULL};
     if (record)
         cell.record = *record;
     snprintf(cell.text, sizeof cell.text, "%s", text);
@@ -166,7 +166,7 @@ void rf_grid_empty(rf_grid *grid)
     add_cell(grid, NULL, "-");
 }
 
-static bool is_of(const rf_cell *cell, const char *source)
+static bool is_of(const rf_grid_cell *cell, const char *source)
 {
     return cell->has_record && cell->record.source &&
            strcmp(cell->record.source, source) == 0;
@@ -176,10 +176,10 @@ void rf_grid_mark_best(rf_grid *grid, const char *source)
 {
     size_t rows = grid->sheet->status == RF_OK ? rf_grid_rows(grid) : 0;
     for (size_t c = grid->labels; rows && c < grid->columns; c++) {
-        const rf_cell *best = NULL;
+        const rf_grid_cell *best = NULL;
         size_t n = 0;
         for (size_t r = 1; r <= rows; r++) {
-            const rf_cell *cell = cell_at(grid, r, c);
+            const rf_grid_cell *cell = cell_at(grid, r, c);
             if (!is_of(cell, source))
                 continue;
             n++;
@@ -187,7 +187,7 @@ void rf_grid_mark_best(rf_grid *grid, const char *source)
                 best = cell;
         }
         for (size_t r = 1; n > 1 && r <= rows; r++) {
-            rf_cell *cell = cell_at(grid, r, c);
+            rf_grid_cell *cell = cell_at(grid, r, c);
             cell->best = is_of(cell, source) && strcmp(cell->text, best->text) == 0;
         }
     }
@@ -213,7 +213,7 @@ static bool has_best(const rf_grid *grid, size_t column)
     return false;
 }
 
-static void write_text_cell(const rf_grid *grid, const rf_cell *cell, size_t column,
+static void write_text_cell(const rf_grid *grid, const rf_grid_cell *cell, size_t column,
                             size_t width, bool starred)
 {
     rf_sheet *sheet = grid->sheet;
@@ -270,7 +270,7 @@ static void write_markdown(const rf_grid *grid)
     rf_sheet *sheet = grid->sheet;
     for (size_t r = 0; r <= rf_grid_rows(grid); r++) {
         for (size_t c = 0; c < grid->columns; c++) {
-            const rf_cell *cell = cell_at(grid, r, c);
+            const rf_grid_cell *cell = cell_at(grid, r, c);
             put(sheet, c ? " " : "| ");
             put(sheet, cell->best ? "**" : "");
             put_words(sheet, cell->text);
@@ -292,7 +292,7 @@ static void write_latex(const rf_grid *grid)
     put(sheet, "}\n\\hline\n");
     for (size_t r = 0; r <= rf_grid_rows(grid); r++) {
         for (size_t c = 0; c < grid->columns; c++) {
-            const rf_cell *cell = cell_at(grid, r, c);
+            const rf_grid_cell *cell = cell_at(grid, r, c);
             put(sheet, c ? " & " : "");
             put(sheet, cell->best ? "\\textbf{" : "");
             /* a bracket after the end of a row would be taken for its argument */
@@ -358,7 +358,7 @@ static void write_csv_line(const rf_grid *grid, const rf_record *r)
 static void write_csv(const rf_grid *grid)
 {
     for (size_t i = 0; i < cells_in(grid); i++) {
-        const rf_cell *cell = cell_at(grid, 0, i);
+        const rf_grid_cell *cell = cell_at(grid, 0, i);
         if (cell->has_record)
             write_csv_line(grid, &cell->record);
     }

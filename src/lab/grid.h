@@ -51,19 +51,19 @@ typedef struct rf_record {
     double p;
 } rf_record;
 
-typedef struct rf_cell {
+typedef struct rf_grid_cell {
     char text[128];
     bool best;
     bool has_record;
     rf_record record;
-} rf_cell;
+} rf_grid_cell;
 
 typedef struct rf_grid {
     rf_sheet *sheet;
     const char *table, *encoder; /* for CSV */
     size_t labels;               /* so many columns of words come first */
     size_t columns;
-    rf_buffer cells; /* [1 + rows][columns] of rf_cell, the head first */
+    rf_buffer cells; /* [1 + rows][columns] of rf_grid_cell, the head first */
 } rf_grid;
 
 void rf_grid_open(rf_grid *grid, rf_sheet *sheet, const char *table, const char *encoder,

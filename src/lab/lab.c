@@ -27,6 +27,7 @@ typedef struct lab {
     rf_plan plan;
     rf_run *before; /* finished by earlier calls */
     size_t n_before;
+    bool *impossible; /* [plan.n] asks for more classes than the set has */
     rf_desk desk;
 
     char key[RF_RUN_KEY]; /* of the run in hand */
@@ -124,9 +125,41 @@ static json_t *list_confusions(const rf_evaluation *e, const rf_model *m)
     return list;
 }
 
-static rf_status record(lab *l, rf_run *run, const rf_trial *t, const rf_evaluation *e)
+/* A hash of all that a run is asked to be: settings as given, texts. What is left to the
+ * data is not in it, and follows from it. */
+static rf_status hash_request(lab *l, const rf_planned *p, char hex[RF_SHA256_HEX])
+{
+    rf_train_options o = l->o->train;
+    rf_split_options so = {0};
+    rf_status st = rf_variant_apply(p->variant, &o, &so, l->err);
+    if (st != RF_OK)
+        return st;
+    const rf_material *m = &l->desk.material;
+    o.method = p->method->name;
+    o.seed = p->seed;
+    o.max_tokens = l->o->max_tokens;
+    json_t *settings = rf_train_settings_json(&o);
+    json_t *all =
+        json_pack("{s:o?, s:s, s:s}", "settings", settings, "texts", m->texts_sha256,
+                  "open", p->method->wants_open_texts ? m->open_sha256 : "");
+    char *text = settings && all ? json_dumps(all, JSON_COMPACT) : NULL;
+    if (text)
+        rf_sha256_bytes(text, strlen(text), hex);
+    else
+        st = rf_fail_nomem(l->err, 1024, "the settings");
+    json_decref(all);
+    free(text);
+    return st;
+}
+
+static rf_status record(lab *l, rf_run *run, const rf_planned *p, const rf_trial *t,
+                        const rf_evaluation *e)
 {
     const rf_split *split = &t->split;
+    char asked[RF_SHA256_HEX];
+    rf_status st = hash_request(l, p, asked);
+    if (st != RF_OK)
+        return st;
     run->known_classes = split->classes;
     run->train_rows = split->train.n;
     run->dev_rows = split->dev.n;
@@ -143,7 +176,8 @@ static rf_status record(lab *l, rf_run *run, const rf_trial *t, const rf_evaluat
     snprintf(run->version, sizeof run->version, "%s", rf_version());
     snprintf(run->kernels, sizeof run->kernels, "%s", rf_kernels_name());
     run->settings = rf_train_settings_json(&t->o);
-    if (!run->settings)
+    if (!run->settings ||
+        json_object_set_new(run->settings, "asked", json_string(asked)) != 0)
         return rf_fail_nomem(l->err, 1024, "the settings");
     return rf_run_append(l->o->out, run, l->err);
 }
@@ -166,7 +200,7 @@ static rf_status do_run(lab *l, const rf_planned *p, rf_run *run)
     run->seconds.test = rf_seconds() - fitted;
     if (st == RF_OK) {
         run->confusions = list_confusions(&e, m);
-        st = record(l, run, &t, &e);
+        st = record(l, run, p, &t, &e);
     }
     l->event.seconds = run->seconds.open + (t.stage1.found ? 0.0 : t.stage1.seconds);
     rf_evaluation_release(&e);
@@ -177,6 +211,20 @@ static rf_status do_run(lab *l, const rf_planned *p, rf_run *run)
 
 /* ---- All of them ------------------------------------------------------------------- */
 
+/* Two runs with the same stage 1. */
+static bool share(const rf_planned *p, const rf_planned *q)
+{
+    bool other_rows = strncmp(p->variant, "rows=", 5) == 0 ||
+                      strncmp(q->variant, "rows=", 5) == 0 ||
+                      strncmp(p->variant, "classes=", 8) == 0 ||
+                      strncmp(q->variant, "classes=", 8) == 0;
+    const char *a = rf_method_objective(p->method), *b = rf_method_objective(q->method);
+    if (q->set != p->set || q->ratio != p->ratio || q->seed != p->seed ||
+        strcmp(a, b) != 0)
+        return false;
+    return strcmp(p->variant, q->variant) == 0 || (!other_rows && !p->method->objective);
+}
+
 /* What each run may take, from the sizes of the sets. */
 static rf_status estimate(lab *l)
 {
@@ -184,25 +232,25 @@ static rf_status estimate(lab *l)
     for (size_t i = 0; i < l->plan.n && st == RF_OK; i++) {
         const rf_planned *p = &l->plan.runs[i];
         rf_run run;
-        name_run(l, p, &run);
-        const rf_run *done = rf_runs_find(l->before, l->n_before, &run);
-        rf_split_options so = {.ratio = p->ratio, .seed = p->seed};
         rf_train_options o = l->o->train;
-        if ((st = rf_variant_apply(p->variant, &o, &so, l->err)) == RF_OK)
-            st = rf_desk_take(&l->desk, l->plan.sets[p->set], l->err);
+        rf_estimate_input in = {.material = &l->desk.material,
+                                .split = {.ratio = p->ratio, .seed = p->seed},
+                                .method = p->method,
+                                .epochs = o.epochs,
+                                .threads = rf_team_size(l->desk.team)};
+        name_run(l, p, &run);
+        in.done = rf_runs_find(l->before, l->n_before, &run);
+        st = rf_desk_take(&l->desk, l->plan.sets[p->set], l->err);
+        if (st == RF_OK)
+            st = rf_variant_apply(p->variant, &o, &in.split, l->err);
         if (st != RF_OK)
             return st;
-        size_t before = i; /* is there one before that shares its stage 1? */
-        while (before-- > 0) {
-            const rf_planned *q = &l->plan.runs[before];
-            if (q->set == p->set && q->ratio == p->ratio && q->seed == p->seed &&
-                (q->method == p->method ||
-                 (!q->method->objective && !p->method->objective)) &&
-                so.rows_per_class == 0 && so.n_classes == 0)
-                break;
-        }
-        rf_estimate_run(&l->estimate, i, &l->desk.material, &so, p->method,
-                        rf_team_size(l->desk.team), done, before != SIZE_MAX);
+        for (size_t k = 0; k < i && !in.shared; k++)
+            in.shared = share(p, &l->plan.runs[k]);
+        size_t classes = rf_dataset_classes(l->desk.material.data[RF_LAB_TRAIN]);
+        l->impossible[i] = in.split.n_classes > classes;
+        if (!l->impossible[i])
+            rf_estimate_run(&l->estimate, i, &in);
     }
     return st;
 }
@@ -214,37 +262,82 @@ static rf_status start(lab *l)
         st = rf_plan_make(&l->plan, l->o, l->err);
     if (st == RF_OK)
         st = rf_runs_load(l->o->out, &l->before, &l->n_before, l->err);
-    return st == RF_OK ? estimate(l) : st;
+    if (st != RF_OK)
+        return st;
+    l->impossible = calloc(l->plan.n + 1, sizeof *l->impossible);
+    return l->impossible ? estimate(l) : rf_fail_nomem(l->err, l->plan.n, "the plan");
+}
+
+/* One that was made with other settings or other texts is not the run that is asked for,
+ * though it has its name. (Lines without "asked" are of an earlier version.) */
+static rf_status check_same(lab *l, const rf_planned *p, const rf_run *done)
+{
+    char asked[RF_SHA256_HEX];
+    const char *was = json_string_value(json_object_get(done->settings, "asked"));
+    rf_status st = rf_desk_take(&l->desk, l->plan.sets[p->set], l->err);
+    if (st == RF_OK)
+        st = hash_request(l, p, asked);
+    if (st == RF_OK && was && strcmp(was, asked) != 0)
+        st = rf_fail(l->err, RF_ERR_ARG, 0,
+                     "%s/%s has a run \"%s\" that was made with other settings or "
+                     "other data; wanted another directory for results, or a variant",
+                     l->o->out, RF_RUNS_FILE, l->key);
+    return st;
+}
+
+/* A run that fails for reasons of its own does not keep the others from being done. */
+static bool goes_on(rf_status st)
+{
+    return st == RF_ERR_NUMERIC || st == RF_ERR_LIMIT;
 }
 
 static rf_status go_through(lab *l, bool only_tell)
 {
-    rf_status st = RF_OK;
+    rf_status st = RF_OK, first = RF_OK;
+    rf_error failure = {0};
     l->event.total = l->plan.n;
     for (size_t i = 0; i < l->plan.n && st == RF_OK; i++) {
         const rf_planned *p = &l->plan.runs[i];
         rf_run run;
+        l->event.done = i + 1;
+        if (l->impossible[i]) /* more classes than the set has */
+            continue;
         name_run(l, p, &run);
         rf_run_key(&run, l->key);
         const rf_run *done = rf_runs_find(l->before, l->n_before, &run);
+        bool doing = !done && !only_tell;
+        l->event.done = i;
         l->event.before = done != NULL;
         l->event.finished = false;
-        l->event.seconds = rf_estimate_of(&l->estimate, i);
-        rf_estimate_begin(&l->estimate, i);
-        if (!done && !only_tell) {
+        l->event.error = NULL;
+        l->event.seconds = done ? done->seconds.open + done->seconds.known
+                                : rf_estimate_of(&l->estimate, i);
+        rf_estimate_begin(&l->estimate);
+        if (done)
+            st = check_same(l, p, done);
+        else if (doing)
             st = do_run(l, p, &run);
-            l->event.finished = st == RF_OK;
+        if (doing && goes_on(st)) {
+            l->event.error = l->err->msg;
+            if (first == RF_OK) {
+                first = st;
+                failure = *l->err;
+            }
+            st = RF_OK;
         }
+        l->event.finished = doing && st == RF_OK && !l->event.error;
         const rf_run *figures = done ? done : &run;
         l->event.accuracy = figures->accuracy;
         l->event.f1 = figures->f1;
         l->event.done = i + 1;
-        rf_estimate_end(&l->estimate, i, st == RF_OK && !done && !only_tell);
+        rf_estimate_end(&l->estimate, i, l->event.finished ? l->event.seconds : -1.0);
         if (st == RF_OK && tell(l) != 0)
             st = rf_fail(l->err, RF_ERR_STOPPED, 0, "the lab was stopped");
         rf_run_release(&run);
     }
-    return st;
+    if (st == RF_OK && first != RF_OK)
+        *l->err = failure;
+    return st == RF_OK ? first : st;
 }
 
 static rf_status run_lab(const rf_lab_options *o, rf_lab_progress progress, void *user,
@@ -259,6 +352,7 @@ static rf_status run_lab(const rf_lab_options *o, rf_lab_progress progress, void
     rf_plan_release(&l.plan);
     rf_runs_free(l.before, l.n_before);
     rf_estimate_release(&l.estimate);
+    free(l.impossible);
     return st;
 }
 

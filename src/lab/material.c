@@ -1,6 +1,6 @@
 #include "lab/material.h"
 
-#include "base/memory.h"
+#include "data/dataset.h"
 #include "model/training.h"
 #include "num/kernels.h"
 
@@ -55,16 +55,18 @@ static rf_status read_part(rf_material *m, rf_lab_part part, const rf_material_o
                        "dev and test",
                        o->dir, part_names[part]);
     rf_data_options options = o->data ? *o->data : rf_data_options_default();
-    size_t len = strlen(path);
-    if (!o->data && len > 4 && strcmp(path + len - 4, ".tsv") == 0)
+    if (!o->data && rf_format_of_name(path) == RF_DATA_TSV)
         options.raw_tsv = true;
     m->data[part] = rf_dataset_read(path, &options, err);
     return m->data[part] ? RF_OK : err->code;
 }
 
+/* How many there are comes first: a row that moves to the next part is another hash. */
 static void hash_texts(rf_sha256 *h, const rf_dataset *data, bool labels)
 {
-    for (size_t i = 0; data && i < rf_dataset_rows(data); i++) {
+    uint64_t rows = data ? rf_dataset_rows(data) : UINT64_MAX;
+    rf_sha256_add(h, &rows, sizeof rows);
+    for (size_t i = 0; data && i < rows; i++) {
         size_t len;
         const char *text = rf_dataset_text(data, i, &len);
         uint64_t n = len;
@@ -105,6 +107,9 @@ rf_status rf_material_open(rf_material *m, const rf_material_options *o, rf_erro
     for (size_t i = RF_LAB_TRAIN; i <= RF_LAB_TEST; i++)
         hash_texts(&h, m->data[i], true);
     finish_hash(&h, m->texts_sha256);
+    rf_sha256_init(&h);
+    hash_texts(&h, m->data[RF_LAB_OPEN], false);
+    finish_hash(&h, m->open_sha256);
     return RF_OK;
 }
 
@@ -131,7 +136,7 @@ typedef struct freezing {
     rf_material *m;
     const rf_material_options *o;
     const rf_encoder *e;
-    const char *encoder_sha256;
+    const char *encoder_hash;
     size_t layer, max_tokens;
     rf_team *team;
     rf_error *err;
@@ -145,10 +150,10 @@ static json_t *identify(const freezing *f, rf_lab_part part, char name[RF_PATH_M
     rf_sha256_init(&h);
     hash_texts(&h, f->m->data[part], false);
     finish_hash(&h, texts);
-    json_t *id =
-        json_pack("{s:s, s:I, s:I, s:s, s:s}", "encoder", f->encoder_sha256, "layer",
-                  (json_int_t)f->layer, "max_tokens", (json_int_t)f->max_tokens, "texts",
-                  texts, "kernels", rf_kernels_name());
+    json_t *id = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s}", "program", RF_VERSION,
+                           "encoder", f->encoder_hash, "layer", (json_int_t)f->layer,
+                           "max_tokens", (json_int_t)f->max_tokens, "texts", texts,
+                           "kernels", rf_kernels_name());
     char *text = id ? json_dumps(id, JSON_COMPACT) : NULL;
     if (!text) {
         json_decref(id);
@@ -206,12 +211,26 @@ static rf_status write_file(const freezing *f, const char *path, json_t *id,
     return st;
 }
 
-static rf_status read_file(const freezing *f, const char *path, rf_lab_part part)
+/* A file by that name of something else: copied there by hand, or two hashes that begin
+ * alike. */
+static rf_status check_identity(const rf_container *file, const json_t *id,
+                                const char *path, rf_error *err)
+{
+    return json_equal(json_object_get(file->json, "identity"), id)
+               ? RF_OK
+               : rf_fail(err, RF_ERR_FORMAT, 0,
+                         "%s: holds something else than its name says; remove it", path);
+}
+
+static rf_status read_file(const freezing *f, const char *path, const json_t *id,
+                           rf_lab_part part)
 {
     rf_container *file = &f->m->files[part];
     rf_activations *a = &f->m->frozen[part];
     size_t n = rf_dataset_rows(f->m->data[part]), shape[] = {n + 1};
     rf_status st = rf_container_open(file, path, "frozen", f->err);
+    if (st == RF_OK)
+        st = check_identity(file, id, path, f->err);
     if (st != RF_OK)
         return st;
     const rf_tensor *offsets =
@@ -232,15 +251,17 @@ static rf_status read_file(const freezing *f, const char *path, rf_lab_part part
     const int64_t *from = (const int64_t *)(const void *)offsets->data;
     for (size_t i = 0; i <= n; i++) {
         a->offsets[i] = (size_t)from[i];
-        if (from[i] < 0 || (i > 0 && from[i] < from[i - 1]) ||
+        if ((i == 0 ? from[0] != 0 : from[i] <= from[i - 1]) ||
             (i == n && a->offsets[n] != states->shape[0]))
             return rf_fail(f->err, RF_ERR_FORMAT, i,
                            "%s: tensor \"offsets\": element %zu is %lld, wanted rising "
-                           "numbers up to %zu",
+                           "numbers from 0 to %zu",
                            path, i, (long long)from[i], states->shape[0]);
         size_t tokens = i > 0 ? a->offsets[i] - a->offsets[i - 1] : 0;
         a->longest = tokens > a->longest ? tokens : a->longest;
     }
+    if (!rf_kernels()->all_finite(a->states, states->count))
+        return rf_fail(f->err, RF_ERR_NUMERIC, 0, "%s: a NaN or an infinity", path);
     f->m->seconds += json_number_value(json_object_get(file->json, "seconds"));
     return RF_OK;
 }
@@ -260,26 +281,28 @@ static rf_status freeze_part(const freezing *f, rf_lab_part part)
             st = write_file(f, path, id, &a, rf_seconds() - start);
         rf_activations_release(&a);
     }
+    if (st == RF_OK)
+        st = read_file(f, path, id, part);
     json_decref(id);
-    return st == RF_OK ? read_file(f, path, part) : st;
+    return st;
 }
 
 rf_status rf_material_freeze(rf_material *m, const rf_material_options *o,
-                             const rf_encoder *e, const char *encoder_sha256,
-                             size_t layer, rf_team *team, rf_error *err)
+                             const rf_encoder *e, const char *encoder_hash, size_t layer,
+                             rf_team *team, rf_error *err)
 {
     rf_error local;
     freezing f = {.m = m,
                   .o = o,
                   .e = e,
-                  .encoder_sha256 = encoder_sha256,
+                  .encoder_hash = encoder_hash,
                   .layer = layer,
                   .max_tokens = m->max_tokens,
                   .team = team,
                   .err = err ? err : &local};
     size_t most = e->config.positions < 512 ? e->config.positions : 512;
     if (f.max_tokens == 0 || f.max_tokens > most)
-        f.max_tokens = most;
+        f.max_tokens = m->max_tokens = most;
     thaw(m);
     m->seconds = 0.0;
     rf_status st = rf_dir_make(o->cache, f.err);

@@ -24,9 +24,10 @@ typedef enum rf_lab_part {
 #define RF_LAB_PARTS 4
 
 typedef struct rf_material {
-    rf_dataset *data[RF_LAB_PARTS]; /* a missing one is NULL */
-    size_t max_tokens;
-    char texts_sha256[RF_SHA256_HEX]; /* of all texts and labels */
+    rf_dataset *data[RF_LAB_PARTS];   /* a missing one is NULL */
+    size_t max_tokens;                /* of a text; settled when the layers are frozen */
+    char texts_sha256[RF_SHA256_HEX]; /* of train, dev and test, labels too */
+    char open_sha256[RF_SHA256_HEX];  /* of the texts of no class */
     rf_container files[RF_LAB_PARTS];
     rf_activations frozen[RF_LAB_PARTS]; /* states lie in files: not to be released */
     double seconds; /* that the frozen layers took, now or when they were computed */
@@ -46,10 +47,10 @@ typedef struct rf_material_options {
 rf_status rf_material_open(rf_material *m, const rf_material_options *o, rf_error *err);
 void rf_material_close(rf_material *m); /* accepts a zeroed struct */
 
-/* The frozen layers, from the cache or computed into it. encoder_sha256 names the
- * encoder's weights, layer the last frozen one. */
+/* The frozen layers, from the cache or computed into it. encoder_hash names the encoder
+ * (rf_model_encoder_hash), layer the last frozen one. */
 rf_status rf_material_freeze(rf_material *m, const rf_material_options *o,
-                             const rf_encoder *e, const char *encoder_sha256,
-                             size_t layer, rf_team *team, rf_error *err);
+                             const rf_encoder *e, const char *encoder_hash, size_t layer,
+                             rf_team *team, rf_error *err);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ASCENT_STEPS 10 /* where a variant asks for ascent */
+
 /* ---- Lists ------------------------------------------------------------------------- */
 
 /* The next entry of a list that is separated by one of these characters; false at the
@@ -65,6 +67,11 @@ static rf_status take_sets(rf_plan *plan, const char *text, rf_error *err)
             return rf_fail(err, RF_ERR_ARG, 0,
                            "set \"%s\": wanted the name of a directory, at most 63 bytes",
                            name);
+        bool again = false; /* named before */
+        for (size_t i = 0; i < plan->n_sets; i++)
+            again |= strcmp(plan->sets[i], name) == 0;
+        if (again)
+            continue;
         rf_status st = grow(&plan->sets, sizeof *plan->sets, plan->n_sets, err);
         if (st != RF_OK)
             return st;
@@ -82,6 +89,11 @@ static rf_status take_ratios(lists *l, const char *text, rf_error *err)
         if (!fits || !read_number(entry, &ratio) || !(ratio > 0.0 && ratio <= 1.0))
             return rf_fail(err, RF_ERR_ARG, 0,
                            "ratio \"%s\": wanted a number above 0, at most 1", entry);
+        bool again = false;
+        for (size_t i = 0; i < l->n_ratios; i++)
+            again |= l->ratios[i] == ratio;
+        if (again)
+            continue;
         rf_status st = grow(&l->ratios, sizeof *l->ratios, l->n_ratios, err);
         if (st != RF_OK)
             return st;
@@ -108,6 +120,11 @@ static rf_status take_seeds(lists *l, const char *text, rf_error *err)
             return rf_fail(err, RF_ERR_ARG, 0,
                            "seeds \"%s\": wanted numbers and ranges such as 0-9", entry);
         for (unsigned long s = first; s <= last; s++) {
+            bool again = false;
+            for (size_t i = 0; i < l->n_seeds; i++)
+                again |= l->seeds[i] == s;
+            if (again)
+                continue;
             rf_status st = grow(&l->seeds, sizeof *l->seeds, l->n_seeds, err);
             if (st != RF_OK)
                 return st;
@@ -119,6 +136,9 @@ static rf_status take_seeds(lists *l, const char *text, rf_error *err)
 
 static rf_status add_method(lists *l, const rf_method *m, rf_error *err)
 {
+    for (size_t i = 0; i < l->n_methods; i++)
+        if (l->methods[i] == m)
+            return RF_OK;
     rf_status st = grow(&l->methods, sizeof *l->methods, l->n_methods, err);
     if (st == RF_OK)
         l->methods[l->n_methods++] = m;
@@ -171,10 +191,15 @@ static rf_status take_variants(lists *l, const char *text, rf_error *err)
             int n = snprintf(to, sizeof *l->variants, "%s=%s", entry, value);
             rf_train_options train = rf_train_options_default();
             rf_split_options split = {0};
-            if (n < 0 || (size_t)n >= sizeof *l->variants)
+            if (!fits || n < 0 || (size_t)n >= sizeof *l->variants)
                 return rf_fail(err, RF_ERR_ARG, 0, "variant \"%.60s\" is too long", to);
             if ((st = rf_variant_apply(to, &train, &split, err)) != RF_OK)
                 return st;
+            for (size_t i = 0; i + 1 < l->n_variants; i++)
+                if (strcmp(l->variants[i], to) == 0) {
+                    l->n_variants--;
+                    break;
+                }
         }
     }
     if (l->n_variants > 0)
@@ -199,7 +224,7 @@ static bool apply_ablation(const char *what, rf_train_options *o)
     if (i == 0)
         o->lambda = 0.0f;
     o->no_projection = i < 2;
-    o->ascent_steps = i < 3 ? 0 : 10;
+    o->ascent_steps = i < 3 ? 0 : ASCENT_STEPS;
     return true;
 }
 
@@ -226,9 +251,11 @@ rf_status rf_variant_apply(const char *variant, rf_train_options *o,
         o->gamma = m->gamma = (float)x;
     else if (strcmp(name, "lambda") == 0)
         o->lambda = (float)x;
-    else if (strcmp(name, "eta") == 0)
+    else if (strcmp(name, "eta") == 0) { /* there must be steps for it to matter */
         o->ascent_rate = m->ascent_rate = (float)x;
-    else if (strcmp(name, "weight") == 0)
+        o->ascent_steps = o->ascent_steps == RF_CHOOSE ? ASCENT_STEPS : o->ascent_steps;
+        m->ascent_steps = m->ascent_steps == 0 ? ASCENT_STEPS : m->ascent_steps;
+    } else if (strcmp(name, "weight") == 0)
         o->negative_weight = (float)x;
     else if ((strcmp(name, "k") == 0 || strcmp(name, "ascent") == 0) && whole)
         o->ascent_steps = m->ascent_steps = (size_t)x;
@@ -262,7 +289,7 @@ static rf_status list_runs(rf_plan *plan, const lists *l, rf_error *err)
         return rf_fail_nomem(err, most * sizeof *plan->runs, "the plan");
     for (size_t i = 0; i < most; i++) {
         size_t rest = i;
-        rf_planned *p = &plan->runs[plan->n++];
+        rf_planned *p = &plan->runs[plan->n];
         memcpy(p->variant, l->variants[rest % l->n_variants], sizeof p->variant);
         rest /= l->n_variants;
         p->method = l->methods[rest % l->n_methods];
@@ -271,6 +298,9 @@ static rf_status list_runs(rf_plan *plan, const lists *l, rf_error *err)
         rest /= l->n_ratios;
         p->set = rest % plan->n_sets;
         p->seed = l->seeds[rest / plan->n_sets];
+        /* A number of classes stands in for the ratio: once is enough. */
+        if (strncmp(p->variant, "classes=", 8) != 0 || p->ratio == l->ratios[0])
+            plan->n++;
     }
     return RF_OK;
 }

@@ -115,18 +115,24 @@ static rf_status add_synthetic(const sitting *s, size_t most, rf_portrait *p)
         return st;
     rf_ans_work_start(&w, 1);
     float radius = s->report.radius;
+    size_t left = s->stats.rows[s->m];
     for (size_t i = 0, made = 0; i < rows->n && made < most; i++) {
         if (rows->class_index[i] != s->m)
             continue;
         own[n++] = (uint32_t)i;
-        if (n < AT_ONCE)
+        left--;
+        if (n < AT_ONCE && left > 0)
             continue;
+        for (size_t k = n; k < AT_ONCE; k++) /* not looked at */
+            own[k] = own[0];
         rf_ans_gather(&w, s->t->stage1.z[RF_LAB_TRAIN], own, &other);
         rf_train_kernels()->normal(
-            w.eps, n * width,
+            w.eps, AT_ONCE * width,
             rf_rng_key(s->o.seed, s->keys[s->m], STREAM_PORTRAIT, made));
-        for (size_t k = 0; k < n * width; k++)
+        for (size_t k = 0; s->o.noise && k < AT_ONCE * width; k++)
             w.eps[k] *= 2.0f * sqrtf(s->stats.variance[s->m * width + k % width]);
+        if (!s->o.noise)
+            rf_ans_project(&w, radius / 1000.0f, 1.0f);
         rf_ans_ascend(&w, &s->head, s->o.ascent_steps, s->o.ascent_rate * radius);
         if (s->o.project)
             rf_ans_project(&w, radius, s->o.gamma);
@@ -163,7 +169,7 @@ rf_status rf_portrait_make(rf_portrait *p, const rf_desk *d, const rf_trial *t,
                        : rf_fail_nomem(err, room * RF_HEAD_2 * sizeof(float), "points");
     if (st == RF_OK) {
         add_texts(&s, most, p);
-        if (s.o.lambda > 0.0f)
+        if (s.o.lambda > 0.0f && s.stats.distance[class_index] > 0.0f)
             st = add_synthetic(&s, most, p);
     }
     leave(&s);

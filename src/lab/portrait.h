@@ -32,7 +32,8 @@ typedef struct rf_portrait {
 
 /* Trains the head of one class, as a whole run would. The trial has begun, with a method
  * that has heads. At most `most` points of a kind, evenly chosen; as many synthetic ones
- * as there are training texts of the class, up to that. */
+ * as there are training texts of the class, up to that; none for a class that is one
+ * point. */
 rf_status rf_portrait_make(rf_portrait *p, const rf_desk *d, const rf_trial *t,
                            size_t class_index, size_t most, rf_error *err);
 void rf_portrait_release(rf_portrait *p); /* accepts a zeroed struct */

@@ -1,8 +1,8 @@
 #include "lab/stage1.h"
 
 #include "base/memory.h"
-#include "base/rng.h"
 #include "model/train_settings.h"
+#include "num/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,23 +10,31 @@
 
 /* ---- Which one it is --------------------------------------------------------------- */
 
-/* Settings that stage 1 depends on: its own, and those of an objective. */
+/* Everything that stage 1 depends on; NULL without memory. */
 static json_t *identify(const rf_stage1_problem *p, const rf_train_options *o)
 {
     const rf_material *m = p->material;
     const rf_method *method = p->method;
-    json_t *all = rf_train_settings_json(o);
-    json_t *id =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:O?}", "encoder", p->encoder,
-                  "kernels", rf_kernels_name(), "texts", m->texts_sha256, "classes",
-                  p->split->classes_sha256, "rows", (json_int_t)p->split->train.n, "seed",
-                  (json_int_t)o->seed, "max_tokens", (json_int_t)o->max_tokens,
-                  "objective", method->objective ? method->name : "cross entropy",
-                  "known", json_object_get(all, "known"));
-    if (id && method->objective)
-        json_object_set(id, "method_options", json_object_get(all, "method_options"));
+    json_t *all = rf_train_settings_json(o), *id = NULL;
+    if (all)
+        id = json_pack(
+            "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:O}", "program", RF_VERSION,
+            "encoder", p->encoder_hash, "kernels", rf_kernels_name(), "texts",
+            m->texts_sha256, "classes", p->split->classes_sha256, "rows",
+            (json_int_t)p->split->train.n, "seed", (json_int_t)o->seed, "max_tokens",
+            (json_int_t)o->max_tokens, "objective", rf_method_objective(method), "known",
+            json_object_get(all, "known"));
+    bool good = id;
+    if (good && method->objective)
+        good = json_object_set(id, "method_options",
+                               json_object_get(all, "method_options")) == 0;
+    if (good && method->wants_open_texts)
+        good = json_object_set_new(id, "open", json_string(m->open_sha256)) == 0;
     json_decref(all);
-    return id;
+    if (good)
+        return id;
+    json_decref(id);
+    return NULL;
 }
 
 static bool file_name(const rf_stage1_problem *p, const rf_train_options *o,
@@ -72,11 +80,8 @@ static rf_status add_open_texts(rf_part *part, const rf_material *m, size_t clas
     rf_status st = order && class_of
                        ? RF_OK
                        : rf_fail_nomem(err, most * sizeof *order, "the open texts");
-    for (size_t i = 0; i < most && st == RF_OK; i++)
-        order[i] = (uint32_t)i;
     if (st == RF_OK) {
-        rf_rng rng = rf_rng_open(rf_rng_key(seed, RF_STREAM_OPEN_TEXTS, 0, 0));
-        rf_rng_shuffle(&rng, order, most);
+        rf_open_text_order(order, most, seed);
         st = rf_activations_select(&extra, open, order, n, err);
     }
     if (st == RF_OK) {
@@ -143,7 +148,7 @@ static rf_status write_file(const rf_training *t, const rf_stage1_problem *p,
     const rf_known *known = &t->model->known;
     json_t *root = json_pack(
         "{s:s, s:f, s:f, s:I, s:I}", "identity", identity, "seconds", seconds,
-        "dev_accuracy", t->dev.n ? t->known.best_accuracy : -1.0, "epochs",
+        "dev_score", t->dev.n ? t->known.best_accuracy : -1.0, "epochs",
         (json_int_t)t->known.epoch, "best_epoch", (json_int_t)t->known.best_epoch);
     char *json = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
@@ -197,67 +202,72 @@ static rf_status compute(const rf_stage1_problem *p, const char *path,
 
 /* ---- Reading ----------------------------------------------------------------------- */
 
+static rf_status take_floats(rf_stage1 *s, const char *name, size_t rank,
+                             const size_t *shape, const float **out, rf_error *err)
+{
+    const rf_tensor *t = rf_container_find(&s->file, name, RF_F32, rank, shape, err);
+    if (!t)
+        return RF_ERR_FORMAT;
+    *out = (const float *)(const void *)t->data;
+    return rf_kernels()->all_finite(*out, t->count)
+               ? RF_OK
+               : rf_fail(err, RF_ERR_NUMERIC, t->offset,
+                         "%s: tensor \"%s\": a NaN or an infinity", s->file.file.name,
+                         name);
+}
+
 static rf_status read_file(rf_stage1 *s, const rf_stage1_problem *p, const char *path,
-                           size_t width, rf_error *err)
+                           const char *identity, rf_error *err)
 {
     static const char *const names[3] = {"train", "dev", "test"};
     const rf_split_rows *rows[3] = {&p->split->train, &p->split->dev, &p->split->test};
     rf_known shape = {0};
-    s->width = width;
+    s->width = p->config->width;
     s->known_classes = p->split->classes + p->method->open_class;
     rf_status st = rf_container_open(&s->file, path, "stage1", err);
-    if (st == RF_OK)
-        st = rf_known_init(&shape, width, s->known_classes, err);
     if (st != RF_OK)
         return st;
-    const rf_tensor *t =
-        rf_container_find(&s->file, "known", RF_F32, 1, &shape.floats, err);
+    const char *found = json_string_value(json_object_get(s->file.json, "identity"));
+    if (!found || strcmp(found, identity) != 0)
+        return rf_fail(err, RF_ERR_FORMAT, 0,
+                       "%s: holds something else than its name says; remove it", path);
+    if ((st = rf_known_init(&shape, s->width, s->known_classes, err)) != RF_OK)
+        return st;
+    st = take_floats(s, "known", 1, &shape.floats, &s->known, err);
     rf_known_release(&shape);
-    if (!t)
-        return RF_ERR_FORMAT;
-    s->known = (const float *)(const void *)t->data;
-    for (size_t i = 0; i < 3; i++) {
-        size_t wanted[] = {rows[i]->n, width};
+    for (size_t i = 0; i < 3 && st == RF_OK; i++) {
+        const size_t wanted[] = {rows[i]->n, s->width};
         s->rows[i] = rows[i]->n;
-        if (rows[i]->n == 0)
-            continue;
-        t = rf_container_find(&s->file, names[i], RF_F32, 2, wanted, err);
-        if (!t)
-            return RF_ERR_FORMAT;
-        s->z[i] = (const float *)(const void *)t->data;
+        if (rows[i]->n > 0)
+            st = take_floats(s, names[i], 2, wanted, &s->z[i], err);
     }
-    const json_t *j = s->file.json;
-    s->seconds = json_number_value(json_object_get(j, "seconds"));
-    s->dev_accuracy = json_number_value(json_object_get(j, "dev_accuracy"));
-    s->epochs = (size_t)json_integer_value(json_object_get(j, "epochs"));
-    return RF_OK;
+    s->seconds = json_number_value(json_object_get(s->file.json, "seconds"));
+    return st;
 }
 
 /* ---- Getting one ------------------------------------------------------------------- */
 
-/* A model with labels and encoder, and options completed from the rows. */
-static rf_model *begin(const rf_stage1_problem *p, rf_train_options *o, rf_error *err)
+/* Trains it: a model with labels and an encoder of its own, which will learn. */
+static rf_status make(const rf_stage1_problem *p, const char *path, const char *identity,
+                      const rf_train_options *o, rf_error *err)
 {
     rf_model *m = rf_model_new(err);
     if (!m)
-        return NULL;
+        return RF_ERR_NOMEM;
     m->method = p->method;
-    *o = p->o;
-    o->method = p->method->name;
-    o->max_tokens = p->material->max_tokens;
-    if (rf_model_set_labels(m, p->split->label, p->split->classes, err) == RF_OK &&
-        rf_model_use_encoder(m, p->encoder, err) == RF_OK &&
-        rf_train_resolve(o, &m->encoder->config, p->split->train.n, p->split->classes,
-                         err) == RF_OK)
-        return m;
+    rf_status st = rf_model_set_labels(m, p->split->label, p->split->classes, err);
+    if (st == RF_OK)
+        st = rf_model_use_encoder(m, p->encoder, err);
+    if (st == RF_OK)
+        st = compute(p, path, identity, m, o, err);
     rf_model_free(m);
-    return NULL;
+    return st;
 }
 
 rf_status rf_stage1_get(rf_stage1 *s, const rf_stage1_problem *p, rf_error *err)
 {
     char path[RF_PATH_MAX], *identity = NULL;
-    rf_train_options o;
+    rf_train_options o = p->o;
     rf_error local = {0};
     err = err ? err : &local;
     *s = (rf_stage1){0};
@@ -265,20 +275,16 @@ rf_status rf_stage1_get(rf_stage1 *s, const rf_stage1_problem *p, rf_error *err)
         return rf_fail(err, RF_ERR_ARG, 0,
                        "method %s learns from texts of no class: wanted some",
                        p->method->name);
-    rf_model *model = begin(p, &o, err);
-    if (!model)
-        return err->code;
-    size_t width = model->encoder->config.width;
-    rf_status st = file_name(p, &o, path, &identity)
-                       ? RF_OK
-                       : rf_fail_nomem(err, 1024, "a description");
+    rf_status st =
+        rf_train_resolve(&o, p->config, p->split->train.n, p->split->classes, err);
+    if (st == RF_OK && !file_name(p, &o, path, &identity))
+        st = rf_fail_nomem(err, 1024, "a description");
     s->found = st == RF_OK && rf_file_exists(path);
     if (st == RF_OK && !s->found)
-        st = compute(p, path, identity, model, &o, err);
-    rf_model_free(model);
-    free(identity);
+        st = make(p, path, identity, &o, err);
     if (st == RF_OK)
-        st = read_file(s, p, path, width, err);
+        st = read_file(s, p, path, identity, err);
+    free(identity);
     if (st != RF_OK)
         rf_stage1_release(s);
     return st;

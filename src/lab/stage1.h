@@ -21,17 +21,17 @@ typedef struct rf_stage1 {
     const float *known; /* the classifier's block (known/known.h) */
     const float *z[3];  /* train, dev, test features; dev NULL if none */
     size_t rows[3];
-    double seconds;      /* that it took */
-    double dev_accuracy; /* negative without dev rows */
-    size_t epochs;
-    bool found; /* it was in the cache */
+    double seconds; /* that it took */
+    bool found;     /* it was in the cache */
     rf_container file;
 } rf_stage1;
 
 typedef struct rf_stage1_problem {
     const rf_material *material; /* frozen */
     const rf_split *split;
-    const char *encoder; /* name or directory */
+    const char *encoder;      /* name or directory */
+    const char *encoder_hash; /* rf_model_encoder_hash */
+    const rf_config *config;  /* of it */
     const rf_method *method;
     rf_train_options o; /* not resolved; seed and progress included */
     const char *cache;

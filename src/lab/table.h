@@ -73,6 +73,14 @@ char *rf_percent_text(double ratio, char out[RF_RATIO_TEXT]);
 
 /* What has to be said wherever published numbers stand beside ours. */
 void rf_lab_note(const rf_lab *lab);
+/* Where the published numbers contradict each other. */
+void rf_lab_slips(const rf_lab *lab);
+
+/* ans minus the method of a place, on the same experiments. */
+rf_paired rf_lab_compare(const rf_lab *lab, const rf_place *place, rf_metric metric);
+
+/* The number after "name=", if there is one. */
+bool rf_variant_value(const char *variant, double *value);
 
 /* The tables. Each returns the number of rows it has added. */
 size_t rf_table_main(const rf_lab *lab);

@@ -28,7 +28,7 @@ static const rf_run *partner_of(const rf_lab *lab, const rf_run *run)
     return NULL;
 }
 
-static rf_paired compare(const rf_lab *lab, const rf_place *place, rf_metric metric)
+rf_paired rf_lab_compare(const rf_lab *lab, const rf_place *place, rf_metric metric)
 {
     size_t n = 0;
     for (size_t i = 0; i < lab->n; i++) {
@@ -75,7 +75,7 @@ static bool add_row(const rf_lab *lab, rf_grid *grid, const rf_place *place)
 {
     static const rf_metric compared[] = {RF_ACCURACY, RF_F1};
     char text[RF_RATIO_TEXT];
-    rf_paired first = compare(lab, place, compared[0]);
+    rf_paired first = rf_lab_compare(lab, place, compared[0]);
     if (first.difference.n == 0)
         return false;
     rf_grid_words(grid, place->method);
@@ -84,7 +84,7 @@ static bool add_row(const rf_lab *lab, rf_grid *grid, const rf_place *place)
     snprintf(text, sizeof text, "%zu", first.difference.n);
     rf_grid_words(grid, text);
     for (size_t i = 0; i < 2; i++) {
-        rf_paired c = compare(lab, place, compared[i]);
+        rf_paired c = rf_lab_compare(lab, place, compared[i]);
         add_comparison(grid, place, &c, compared[i]);
     }
     return true;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,11 @@ rf_status rf_checkpoint_load_known(rf_checkpoint *c, rf_tune *t, bool *found,
     for (size_t i = 0; i < n && st == RF_OK; i++)
         st = read_floats(&file, a[i].name, a[i].data, a[i].n, err);
     rf_container_close(&file);
+    if (st == RF_OK && !(x[1] >= 0.0 && x[1] <= x[0] && x[0] <= 1e9 &&
+                         x[0] == floor(x[0]) && x[1] == floor(x[1])))
+        st = rf_fail(err, RF_ERR_FORMAT, 0,
+                     "%s/%s: the best epoch is %g of %g, wanted whole numbers in order",
+                     c->dir, KNOWN_FILE, x[1], x[0]);
     if (st != RF_OK)
         return st;
     *rf_tune_where(t) = (rf_tune_state){.epoch = (size_t)x[0],

@@ -145,10 +145,9 @@ rf_status rf_judge_init(rf_judge *j, const rf_model *m, size_t most, size_t thre
     j->scratch = rf_floats_new(threads * j->scratch_size);
     if (j->probabilities && j->margins && j->verdicts && j->scratch)
         return RF_OK;
+    size_t floats = j->max_rows * 2 * classes + threads * j->scratch_size;
     rf_judge_release(j);
-    return rf_fail_nomem(
-        err, (j->max_rows * 2 * classes + threads * j->scratch_size) * sizeof(float),
-        "a block of answers");
+    return rf_fail_nomem(err, floats * sizeof(float), "a block of answers");
 }
 
 void rf_judge_release(rf_judge *j)

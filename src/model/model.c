@@ -153,6 +153,23 @@ rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err)
     return RF_OK;
 }
 
+void rf_model_encoder_hash(const rf_model *m, char hex[RF_SHA256_HEX])
+{
+    unsigned char digest[RF_SHA256_SIZE];
+    rf_sha256 h;
+    rf_sha256_init(&h);
+    rf_sha256_add(&h, m->encoder_sha256, sizeof m->encoder_sha256);
+    for (size_t i = 0; i < RF_ENCODER_PARTS; i++) {
+        const rf_encoder_part *p = &m->encoder->files.parts[i];
+        uint64_t len = p->name ? p->len : 0;
+        rf_sha256_add(&h, &len, sizeof len);
+        if (p->name)
+            rf_sha256_add(&h, p->bytes, p->len);
+    }
+    rf_sha256_end(&h, digest);
+    rf_sha256_text(hex, digest);
+}
+
 /* ---- Asking ------------------------------------------------------------------------ */
 
 size_t rf_model_classes(const rf_model *m)

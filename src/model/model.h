@@ -58,6 +58,9 @@ rf_status rf_model_set_labels(rf_model *m, const char *const *labels, size_t cla
  * (a directory as its absolute path) and sha256. */
 rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err);
 
+/* A hash of all files of the encoder: weights, config.json, tokenizer. */
+void rf_model_encoder_hash(const rf_model *m, char hex[RF_SHA256_HEX]);
+
 /* (Re)writes m->json from the rest, as if everything that is in memory were stored. */
 rf_status rf_model_describe(rf_model *m, rf_error *err);
 

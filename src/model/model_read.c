@@ -101,10 +101,15 @@ rf_status rf_model_take_fence(rf_model_reading *l)
             rf_container_find(l->file, name, RF_F32, a->rank, shape, l->err);
         if (!t)
             return RF_ERR_FORMAT;
-        if (t->count == 0 || !rf_kernels()->all_finite(floats_of(t), t->count))
+        if (t->count == 0)
+            return rf_fail(l->err, RF_ERR_FORMAT, t->offset,
+                           "%s: tensor \"%s\" is empty, wanted some numbers", l->name,
+                           name);
+        if (!rf_kernels()->all_finite(floats_of(t), t->count))
             return rf_fail(l->err, RF_ERR_NUMERIC, t->offset,
-                           "%s: tensor \"%s\": %s, wanted finite numbers", l->name, name,
-                           t->count ? "a NaN or an infinity" : "empty");
+                           "%s: tensor \"%s\": a NaN or an infinity, wanted finite "
+                           "numbers",
+                           l->name, name);
         rf_status st =
             rf_fence_room(f, i, t->shape[0], a->rank == 2 ? t->shape[1] : 1, l->err);
         if (st != RF_OK)

@@ -71,10 +71,7 @@ static rf_status add_open_texts(rf_training *t)
     uint32_t *order = calloc(n, sizeof *order);
     if (!order)
         return rf_fail_nomem(t->err, n * sizeof *order, "the open texts");
-    for (size_t i = 0; i < n; i++)
-        order[i] = (uint32_t)i;
-    rf_rng rng = rf_rng_open(rf_rng_key(t->o.seed, RF_STREAM_OPEN_TEXTS, 0, 0));
-    rf_rng_shuffle(&rng, order, n);
+    rf_open_text_order(order, n, t->o.seed);
     p->n_open = n < p->n ? n : p->n;
     for (size_t i = 0; i < p->n_open; i++)
         part_add(p, open, order[i], t->model->classes);
@@ -116,7 +113,8 @@ static rf_status take_method(rf_training *t)
     const rf_method *m = rf_method_find(name);
     if (!m)
         return rf_fail(t->err, RF_ERR_ARG, 0, "no method \"%.40s\"", name);
-    if (m->wants_open_texts && !t->o.open_texts)
+    if (m->wants_open_texts &&
+        (!t->o.open_texts || rf_dataset_rows(t->o.open_texts) == 0))
         return rf_fail(t->err, RF_ERR_ARG, 0,
                        "method %s learns from texts of no class: wanted some", name);
     if (!m->wants_open_texts && t->o.open_texts)

@@ -13,6 +13,7 @@
 /* Heads per thread between two looks at progress and checkpoint. */
 #define HEADS_AT_ONCE 4
 #define STREAM_KNOWN (UINT64_C(3) << 40)
+#define STREAM_OPEN_TEXTS (UINT64_C(4) << 40)
 
 /* ---- Progress ---------------------------------------------------------------------- */
 
@@ -88,6 +89,14 @@ uint64_t rf_label_key(const char *label)
     for (; *label; label++)
         h = (h ^ (unsigned char)*label) * 1099511628211u;
     return rf_rng_mix(h);
+}
+
+void rf_open_text_order(uint32_t *order, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        order[i] = (uint32_t)i;
+    rf_rng rng = rf_rng_open(rf_rng_key(seed, STREAM_OPEN_TEXTS, 0, 0));
+    rf_rng_shuffle(&rng, order, n);
 }
 
 /* ---- Stage 1 ----------------------------------------------------------------------- */
@@ -331,9 +340,6 @@ static rf_status fit_fence(rf_training *t)
                          method->name, method->arrays[i].name);
     if (st == RF_OK && method->prepare)
         st = method->prepare(&m->fence, t->err);
-    t->last.loss = 0.0;
-    if (st == RF_OK)
-        tell(t, 1, false);
     return st;
 }
 

@@ -54,8 +54,8 @@ rf_status rf_training_known(rf_training *t);
 rf_status rf_training_features(rf_training *t); /* releases the activations */
 rf_status rf_training_open(rf_training *t);
 
-/* Names the order in which texts of no class are taken: as many as there are rows. */
-#define RF_STREAM_OPEN_TEXTS (UINT64_C(4) << 40)
+/* The order in which n texts of no class are taken, as many as there are rows. */
+void rf_open_text_order(uint32_t *order, size_t n, uint64_t seed);
 
 /* Names the random streams of a class, so it is part of the result: it must stay as it
  * is, which the hash of the data sets' tables need not. */

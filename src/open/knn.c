@@ -107,7 +107,7 @@ static rf_status prepare(rf_fence *f, rf_error *err)
 {
     size_t n = f->arrays[POINTS].shape[0];
     float k = *f->arrays[K].data, threshold = *f->arrays[THRESHOLD].data;
-    if (!(k >= 1.0f && k <= (float)n) || k != floorf(k))
+    if (!(k >= 1.0f && (double)k <= (double)n) || k != floorf(k))
         return rf_fail(err, RF_ERR_FORMAT, 0,
                        "knn: found %g neighbours, wanted a whole number from 1 to %zu",
                        (double)k, n);

@@ -155,11 +155,10 @@ static double step_classifier(knncl *k, const rf_lesson *b, float *dz)
     return loss;
 }
 
-/* Without memory for the keys the loss is NaN: training ends with an error. */
 static double step(rf_objective *o, const rf_lesson *b, float *dz)
 {
     knncl *k = (knncl *)o;
-    if (add_keys(k, b) != RF_OK) {
+    if ((o->failed = add_keys(k, b)) != RF_OK) {
         memset(dz, 0, b->n * k->head.width * sizeof *dz);
         return NAN;
     }

@@ -138,7 +138,7 @@ static rf_status check(const rf_fence *f, size_t first, rf_error *err)
                            f->arrays[first + i].shape[0],
                            i == KDIST ? "distances" : "densities", n);
     float k = *f->arrays[first + K].data;
-    if (!(k >= 1.0f && k <= (float)n) || k != floorf(k))
+    if (!(k >= 1.0f && (double)k <= (double)n) || k != floorf(k))
         return rf_fail(err, RF_ERR_FORMAT, 0,
                        "lof: found %g neighbours, wanted a whole number from 1 to %zu",
                        (double)k, n);

@@ -77,6 +77,7 @@ typedef struct rf_method {
     bool wants_open_texts; /* trains on texts of no class that the user gives */
     /* What stage 1 learns; NULL: cross entropy, shared with every such method. */
     rf_objective *(*objective)(const rf_objective_setting *s, rf_error *err);
+    const char *objective_name; /* shared with methods of the same; NULL: the method's */
 
     const rf_fence_array *arrays;
     size_t n_arrays;
@@ -101,6 +102,7 @@ extern const rf_method rf_method_ans, rf_method_ovr, rf_method_msp, rf_method_do
 
 /* All methods, in the order of the tables; NULL at the end. */
 const rf_method *const *rf_methods(void);
-const rf_method *rf_method_find(const char *name); /* NULL if there is none */
+const char *rf_method_objective(const rf_method *m); /* a name, never NULL */
+const rf_method *rf_method_find(const char *name);   /* NULL if there is none */
 
 #endif

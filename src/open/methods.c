@@ -34,6 +34,13 @@ const rf_method *rf_method_find(const char *name)
     return NULL;
 }
 
+const char *rf_method_objective(const rf_method *m)
+{
+    return m->objective_name ? m->objective_name
+           : m->objective    ? m->name
+                             : "cross entropy";
+}
+
 const char *rf_method_name(size_t i, const char **title, const char **summary)
 {
     if (i >= sizeof list / sizeof *list - 1)

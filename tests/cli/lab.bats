@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# ringfence lab table
+# ringfence lab table, lab report
 
 load helpers
 
@@ -199,4 +199,66 @@ JS
     run bash -c "'$rf' lab table lab 2>&1 >/dev/full"
     [ "$status" -eq 1 ]
     has "$output" "No space left on device"
+}
+
+@test "report: one page without addresses, the same for the same runs" {
+    cd "$BATS_TEST_TMPDIR"
+    run_apart "$rf" lab report "$BATS_FILE_TMPDIR/lab" -o page.html --title "Runs & <more>"
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    [ -z "$complaint" ]
+    "$rf" lab report "$BATS_FILE_TMPDIR/lab" --title "Runs & <more>" --output again.html
+    cmp page.html again.html
+    page=$(cat page.html)
+    has "$page" "<h1>Runs &amp; &lt;more&gt;</h1>"
+    has "$page" "Methods against each other"
+    has "$page" "own, &quot;set&quot;"
+    has "$page" "<code>--data</code> adds them"
+    ! grep -Eq "https?:|@import|src=|url\((['\"]?)[^#]" page.html
+}
+
+@test "report: every mean of the short table follows from the runs" {
+    "$rf" lab report lab --encoder minilm -o "$BATS_TEST_TMPDIR/page.html"
+    node - "$BATS_TEST_TMPDIR/page.html" <<'JS'
+const assert = require('assert'), fs = require('fs');
+const runs = new Map();
+for (const line of fs.readFileSync('lab/runs.jsonl', 'utf8').trim().split('\n')) {
+    const r = JSON.parse(line);
+    if (r.encoder === 'minilm') runs.set([r.set, r.ratio, r.seed, r.method, r.variant].join('\t'), r);
+}
+const page = fs.readFileSync(process.argv[2], 'utf8');
+const table = page.match(/<h3><span class="t">banking<\/span><\/h3>[^]*?every method">([^]*?)<\/table>/)[1];
+const plain = s => s.replace(/<[^>]*>/g, '').replace('&ndash;', '-');
+let checked = 0;
+for (const row of table.split('<tbody>')[1].trim().split('\n').filter(l => l.startsWith('<tr><th'))) {
+    const method = plain(row.match(/<th[^]*?<\/th>/)[0]), cells = [...row.matchAll(/<td[^]*?<\/td>/g)].map(m => plain(m[0]));
+    assert.strictEqual(cells.length, 4);
+    [[0.25, 'accuracy'], [0.25, 'f1'], [0.5, 'accuracy'], [0.5, 'f1']].forEach(([ratio, metric], i) => {
+        const v = [...runs.values()].filter(r => r.set === 'banking' && r.ratio === ratio && r.method === method && !r.variant).map(r => r[metric]);
+        if (!v.length) { assert.strictEqual(cells[i], '-'); return; }
+        assert(Math.abs(+cells[i] - v.reduce((a, b) => a + b, 0) / v.length) < 0.0051, `${method} ${ratio} ${metric}: ${cells[i]}`);
+        checked++;
+    });
+}
+assert.strictEqual(checked, 18); // four methods twice, msp-neg once
+JS
+}
+
+@test "report: wrong usage, no runs, nowhere to write" {
+    cd "$BATS_TEST_TMPDIR"
+    mkdir empty
+    for args in "report" "report lab" "report a b -o x.html" "report lab -o x.html --ratio 2"; do
+        run_apart "$rf" lab $args
+        [ "$status" -eq 2 ]
+    done
+    run_apart "$rf" lab report empty -o x.html
+    [ "$status" -eq 1 ]
+    has "$complaint" "empty/runs.jsonl: no runs"
+    [ ! -e x.html ]
+    run_apart "$rf" lab report "$BATS_FILE_TMPDIR/lab" --encoder none -o x.html
+    [ "$status" -eq 1 ]
+    has "$complaint" "no run with encoder none"
+    run_apart "$rf" lab report "$BATS_FILE_TMPDIR/lab" -o nowhere/x.html
+    [ "$status" -eq 1 ]
+    has "$complaint" "nowhere/x.html"
 }

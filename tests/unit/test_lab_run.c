@@ -180,7 +180,7 @@ static void figures_of_every_method(void **state)
         shared += runs[i].shared_known;
         rf_evaluation_release(&e);
     }
-    assert_int_equal(shared, 7); /* eight methods share one stage 1 */
+    assert_int_equal(shared, 8); /* eight methods share one stage 1, two another */
     rf_runs_free(runs, n);
     scratch_remove(p.dir);
 }
@@ -263,6 +263,60 @@ static void plan_tells_and_does_nothing(void **state)
     scratch_remove(p.dir);
 }
 
+/* What has the name of a finished run but was asked for otherwise is not that run. */
+static void other_settings_are_told(void **state)
+{
+    (void)state;
+    place p;
+    rf_error err = {0};
+    place_make(&p);
+    rf_lab_options o = quick(&p);
+    o.methods = "lof,selfsup";
+    run_lab(&o);
+    rf_lab_options other = o;
+    other.methods = "lof,lof"; /* twice is once */
+    run_lab(&other);
+    other.train.method_options.neighbours = 4;
+    assert_int_equal(rf_lab_run(&other, NULL, NULL, &err), RF_ERR_ARG);
+    assert_error(&err, RF_ERR_ARG, "runs.jsonl", "lof", "other settings");
+    other = o;
+    other.train.epochs = 2;
+    assert_int_equal(rf_lab_plan(&other, NULL, NULL, &err), RF_ERR_ARG);
+    scratch_write(p.dir, "open.txt", "another text\n", 13);
+    assert_int_equal(rf_lab_run(&o, NULL, NULL, &err), RF_ERR_ARG);
+    assert_error(&err, RF_ERR_ARG, "selfsup");
+    scratch_remove(p.dir);
+}
+
+static int hear(void *user, const rf_lab_event *e)
+{
+    size_t *failed = user;
+    *failed += e->error != NULL;
+    return 0;
+}
+
+/* One that diverges does not keep the others from being done. */
+static void a_failing_run_is_left_out(void **state)
+{
+    (void)state;
+    place p;
+    rf_run *runs;
+    size_t n, failed = 0;
+    rf_error err = {0};
+    place_make(&p);
+    rf_lab_options o = quick(&p);
+    o.methods = "ans,msp";
+    o.variants = "lambda=1e6 classes=2,99"; /* of 99 classes there are not enough */
+    o.train.head_rate = 1.0f;
+    o.train.head_steps = 400;
+    rf_status st = rf_lab_run(&o, hear, &failed, &err);
+    assert_int_equal(rf_runs_load(p.out, &runs, &n, &err), RF_OK);
+    assert_int_equal(n + failed, 4);
+    assert_int_equal(st, failed ? RF_ERR_NUMERIC : RF_OK);
+    rf_runs_free(runs, n);
+    scratch_remove(p.dir);
+}
+
 static void variants_change_the_run(void **state)
 {
     (void)state;
@@ -325,7 +379,7 @@ static void portrait_is_of_the_same_head(void **state)
         assert_int_equal(kinds[RF_PORTRAIT_OWN], 6);
         assert_int_equal(kinds[RF_PORTRAIT_OTHER], 12);
         assert_int_equal(kinds[RF_PORTRAIT_OPEN], 18);
-        assert_int_equal(kinds[RF_PORTRAIT_SYNTHETIC], 8); /* of 14, by eights */
+        assert_int_equal(kinds[RF_PORTRAIT_SYNTHETIC], 14);
         rf_portrait_release(&q);
         free(scratch);
     }
@@ -378,6 +432,8 @@ int main(void)
         cmocka_unit_test(figures_of_every_method),
         cmocka_unit_test(stopped_and_resumed),
         cmocka_unit_test(plan_tells_and_does_nothing),
+        cmocka_unit_test(other_settings_are_told),
+        cmocka_unit_test(a_failing_run_is_left_out),
         cmocka_unit_test(variants_change_the_run),
         cmocka_unit_test(portrait_is_of_the_same_head),
         cmocka_unit_test(refused),
