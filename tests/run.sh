@@ -65,7 +65,8 @@ done
 for test in build/tests/test_*; do
     run "$(basename "$test")" "$test"
 done
-for test in test_kernels test_encoder test_embedder test_tune test_ans_step test_session; do
+for test in test_kernels test_encoder test_embedder test_tune test_ans_step test_session \
+    test_methods_posthoc test_objectives test_cosine_objectives test_lab_run; do
     run "$test-portable" env RINGFENCE_KERNELS=portable build/tests/$test
 done
 run cli bats --tap tests/cli
@@ -82,7 +83,8 @@ if build asan build-asan; then
     run asan-portable env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
 fi
 if build tsan build-tsan; then
-    for test in test_base test_dataset test_embedder test_tune test_ans test_session test_tsne; do
+    for test in test_base test_dataset test_embedder test_tune test_ans test_session test_tsne \
+        test_methods_rules test_lab_run; do
         run "tsan-$test" build-tsan/tests/$test
     done
 fi

@@ -62,7 +62,7 @@ lab() { # words and options of ringfence lab
     [ "$(jq -r 'select(.variant == "rows=2") | .train_rows' out/runs.jsonl)" -eq 4 ]
     run_apart lab sweep mood --out out
     [ "$status" -eq 2 ]
-    has "$complaint" 'no "mood", wanted one of radius'
+    has "$complaint" 'no "mood"'
 }
 
 @test "wrong usage, missing and bad data" {
