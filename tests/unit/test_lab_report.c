@@ -391,7 +391,7 @@ static void portraits(void **state)
     assert_has(a, "Heads of <span class=\"t\">toy</span>, 50&nbsp;% known, seed 2;");
     assert_has(a, "of 6 texts of the class, ");
     assert_has(a, "of 18 open texts and ");
-    assert_int_equal(count(a, "\"a synthetic negative\","), 3 * 8);
+    assert_int_equal(count(a, "\"a synthetic negative\","), 3 * 14);
     assert_has_not(a, "<thank>");
     assert_has(a, "it contains texts of a test set");
     assert_true(lines > 0);
