@@ -43,16 +43,19 @@ run() { # name, command...
     count "$name" "$log/$name.tap" $?
 }
 
-build() { # preset, directory
-    if ! { [ -f "$2/build.ninja" ] || cmake --preset "$1"; } >"$log/build-$1.log" 2>&1 ||
-        ! ninja -C "$2" >>"$log/build-$1.log" 2>&1; then
-        tail -n 40 "$log/build-$1.log"
+build() { # preset, directory, targets (none: everything)
+    preset=$1
+    dir=$2
+    shift 2
+    if ! { [ -f "$dir/build.ninja" ] || cmake --preset "$preset"; } >"$log/build-$preset.log" 2>&1 ||
+        ! ninja -C "$dir" "$@" >>"$log/build-$preset.log" 2>&1; then
+        tail -n 40 "$log/build-$preset.log"
         failed=$((failed + 1))
-        echo "FAILED build with preset $1 (full output in $log/build-$1.log)"
+        echo "FAILED build with preset $preset (full output in $log/build-$preset.log)"
         return 1
     fi
     passed=$((passed + 1))
-    echo "ok     build with preset $1, no warning"
+    echo "ok     build with preset $preset, no warning"
 }
 
 # Real encoders: fetched once into the cache; what needs them is skipped, loudly, if they
@@ -82,9 +85,10 @@ if build asan build-asan; then
     done
     run asan-portable env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
 fi
-if build tsan build-tsan; then
-    for test in test_base test_dataset test_embedder test_tune test_ans test_session test_tsne \
-        test_methods_rules test_lab_run; do
+threaded="test_base test_dataset test_embedder test_tune test_ans test_session test_tsne
+    test_methods_rules test_lab_run"
+if build tsan build-tsan $threaded; then
+    for test in $threaded; do
         run "tsan-$test" build-tsan/tests/$test
     done
 fi
