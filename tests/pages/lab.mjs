@@ -1,46 +1,14 @@
 // lab.mjs BROWSER DIR - what a browser makes of the lab's pages in DIR; prints TAP
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { chromium } from 'playwright-core';
+import { dark, desktop, dir, done, look as open, phone, squeeze, test } from './browser.mjs';
 
-const [executablePath, dir] = [process.argv[2], path.resolve(process.argv[3])];
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-const desktop = { viewport: { width: 1000, height: 900 } };
-const dark = { ...desktop, colorScheme: 'dark' };
-const phone = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
-let number = 0, failures = 0;
-
-async function test(name, run) {
-  try {
-    await run();
-    console.log(`ok ${++number} - ${name}`);
-  } catch (e) {
-    failures++;
-    console.log(`not ok ${++number} - ${name}`);
-    console.log(String(e.stack ?? e).split('\n').map(l => '# ' + l).join('\n'));
-  }
-}
-
-// Opens a page; whatever it asks for or complains about fails the test.
-async function look(name, options, run) {
-  const context = await browser.newContext(options), page = await context.newPage();
-  const trouble = [], url = 'file://' + path.join(dir, name + '.html');
-  page.on('console', m => trouble.push('console: ' + m.text()));
-  page.on('pageerror', e => trouble.push('error: ' + e));
-  page.on('dialog', d => { trouble.push('dialog: ' + d.message()); d.dismiss(); });
-  page.on('request', r => { if (r.url() !== url && r.url() !== 'data:,') trouble.push('request: ' + r.url()); });
-  try {
-    await page.goto(url);
-    await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
-    await run(page);
-    assert.deepEqual(trouble, []);
-  } finally {
-    await context.close();
-  }
-}
-
+// With everything that is folded away laid open.
+const look = (name, options, run) => open(name, options, async page => {
+  await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
+  await run(page);
+});
 const shot = (page, name) => page.screenshot({ path: path.join(dir, name + '.png'), fullPage: true });
-const squeeze = s => s.replace(/\s+/g, ' ').trim();
 const tipText = (page, map) => page.locator('.tip').nth(map).evaluate(t => getComputedStyle(t).visibility === 'visible' ? t.innerText : null);
 
 // Runs in the page: where a point of a map is on the screen, and what it says.
@@ -156,6 +124,4 @@ await test('on paper', () => look('lab', dark, async page => {
   await shot(page, 'lab-print');
 }));
 
-await browser.close();
-console.log(`1..${number}`);
-process.exit(failures ? 1 : 0);
+await done();

@@ -2,42 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { chromium } from 'playwright-core';
-
-const [executablePath, dir] = [process.argv[2], path.resolve(process.argv[3])];
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-const desktop = { viewport: { width: 1000, height: 900 } };
-const dark = { ...desktop, colorScheme: 'dark' };
-const phone = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
-let number = 0, failures = 0;
-
-async function test(name, run) {
-  try {
-    await run();
-    console.log(`ok ${++number} - ${name}`);
-  } catch (e) {
-    failures++;
-    console.log(`not ok ${++number} - ${name}`);
-    console.log(String(e.stack ?? e).split('\n').map(l => '# ' + l).join('\n'));
-  }
-}
-
-// Opens a page; whatever it asks for or complains about fails the test.
-async function look(name, options, run) {
-  const context = await browser.newContext(options), page = await context.newPage();
-  const trouble = [], url = 'file://' + path.join(dir, name + '.html');
-  page.on('console', m => trouble.push('console: ' + m.text()));
-  page.on('pageerror', e => trouble.push('error: ' + e));
-  page.on('dialog', d => { trouble.push('dialog: ' + d.message()); d.dismiss(); });
-  page.on('request', r => { if (r.url() !== url && r.url() !== 'data:,') trouble.push('request: ' + r.url()); });
-  try {
-    await page.goto(url);
-    await run(page);
-    assert.deepEqual(trouble, []);
-  } finally {
-    await context.close();
-  }
-}
+import { browser, dark, desktop, dir, done, look, phone, squeeze, test } from './browser.mjs';
 
 // Runs in the page: where point i of the first map is on the screen, and what it says.
 const pointAt = i => {
@@ -51,7 +16,6 @@ const pointAt = i => {
   return { n: all.length, told: data.points.length, x: x * m.a + m.e, y: y * m.d + m.f, text: d[0], truth: data.names[d[1]], answer: data.names[d[2]] };
 };
 const tipText = page => page.locator('.tip').evaluate(t => getComputedStyle(t).visibility === 'visible' ? t.innerText : null);
-const squeeze = s => s.replace(/\s+/g, ' ').trim();
 
 // Runs in the page: text with less contrast than 4.5 to 1 against what is behind it.
 const lowContrast = () => {
@@ -232,6 +196,4 @@ await test('the content policy stops what a page must not do', async () => {
   await context.close();
 });
 
-await browser.close();
-console.log(`1..${number}`);
-process.exit(failures ? 1 : 0);
+await done();
