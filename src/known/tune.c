@@ -445,7 +445,8 @@ rf_status rf_tune_epoch(rf_tune *t, rf_steps_done done, void *user, rf_error *er
     s->loss = loss / (double)n;
     s->epoch++;
     if (t->objective && t->objective->failed != RF_OK)
-        return rf_fail(err, t->objective->failed, 0, "epoch %zu: %s", s->epoch,
+        return rf_fail(err, t->objective->failed, 0,
+                       "cannot have what a step of epoch %zu needs: %s", s->epoch,
                        rf_status_name(t->objective->failed));
     if (!isfinite(s->loss))
         return rf_fail(err, RF_ERR_NUMERIC, 0,
