@@ -95,7 +95,7 @@ void rf_svg_lines(rf_page *p, const rf_line_chart *chart);
 
 typedef struct rf_map_point {
     double x, y;
-    size_t series; /* SIZE_MAX: not drawn, but the map is made wide enough for it */
+    size_t series;    /* SIZE_MAX: not drawn, but the map is made wide enough for it */
     const char *text; /* shown when pointed at; any bytes */
     size_t len;
     size_t truth, answer; /* index of a name; SIZE_MAX: nothing to say */
