@@ -50,6 +50,14 @@ setup() {
     has "$complaint" "report: wanted MODEL, TEST (a file, or - for standard input) and -o FILE"
     run_apart "$rf" report m.rf -o x.html
     [ "$status" -eq 2 ]
+    cp test.tsv copy.tsv
+    ln -sf m.rf link.rf
+    for mine in copy.tsv link.rf; do # what it reads is not overwritten
+        run_apart "$rf" report link.rf copy.tsv -o $mine
+        [ "$status" -eq 2 ]
+        has "$complaint" "would overwrite $mine"
+    done
+    cmp test.tsv copy.tsv
     run_apart "$rf" report m.rf nothing.tsv -o x.html
     [ "$status" -eq 1 ]
     has "$complaint" "nothing.tsv"
