@@ -103,3 +103,15 @@ C
     echo "$output"
     [ "${lines[-1]}" = "9 passed, 16 failed, 2 skipped" ]
 }
+
+@test "docs/RESULTS.md shows what docs/results holds" {
+    cd "$root"
+    for table in main:minilm main:gte-small known-open:minilm ablation:minilm negatives:minilm paired:minilm sweeps:minilm; do
+        build/ringfence lab table docs/results --format markdown --which "${table%:*}" --encoder "${table#*:}" |
+            grep '^|' >"$BATS_TEST_TMPDIR/table"
+        [ -s "$BATS_TEST_TMPDIR/table" ]
+        while IFS= read -r line; do
+            grep -qxF -- "$line" docs/RESULTS.md || { echo "$table: not in docs/RESULTS.md: $line"; false; }
+        done <"$BATS_TEST_TMPDIR/table"
+    done
+}
