@@ -287,7 +287,7 @@ void rf_adb_judge(const rf_fence *f, size_t first, const float *x, size_t n,
 
 /* ---- The method -------------------------------------------------------------------- */
 
-static rf_status fit(rf_fence *f, const rf_fit *in, rf_error *err)
+rf_status rf_adb_fit_hidden(rf_fence *f, const rf_fit *in, rf_error *err)
 {
     size_t rows = in->rows + in->dev_rows, floats;
     float *hidden = NULL;
@@ -307,27 +307,27 @@ static rf_status fit(rf_fence *f, const rf_fit *in, rf_error *err)
     return status;
 }
 
-static rf_status prepare(rf_fence *f, rf_error *err)
+rf_status rf_adb_prepare(rf_fence *f, rf_error *err)
 {
     return rf_adb_check(f, 0, err);
 }
 
-static void judge(const rf_fence *f, const rf_signals *s, rf_verdict *out, float *margins,
-                  float *scratch)
+void rf_adb_judge_hidden(const rf_fence *f, const rf_signals *s, rf_verdict *out,
+                         float *margins, float *scratch)
 {
     (void)scratch;
     rf_adb_judge(f, 0, s->hidden, s->n, out, margins);
 }
 
-static const rf_fence_array arrays[] = {RF_ADB_ARRAYS};
+const rf_fence_array rf_adb_arrays[] = {RF_ADB_ARRAYS};
 
 const rf_method rf_method_adb = {
     .name = "adb",
     .title = "ADB",
     .summary = "a learnt ball around each class in the classifier's hidden layer",
-    .arrays = arrays,
+    .arrays = rf_adb_arrays,
     .n_arrays = RF_ADB_N_ARRAYS,
-    .fit = fit,
-    .prepare = prepare,
-    .judge = judge,
+    .fit = rf_adb_fit_hidden,
+    .prepare = rf_adb_prepare,
+    .judge = rf_adb_judge_hidden,
 };

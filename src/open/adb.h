@@ -63,6 +63,13 @@ rf_status rf_adb_check(const rf_fence *f, size_t first, rf_error *err); /* prepa
 void rf_adb_judge(const rf_fence *f, size_t first, const float *x, size_t n,
                   rf_verdict *out, float *margins);
 
+/* All of the method, for others that put its balls into the hidden layer. */
+extern const rf_fence_array rf_adb_arrays[RF_ADB_N_ARRAYS];
+rf_status rf_adb_fit_hidden(rf_fence *f, const rf_fit *in, rf_error *err);
+rf_status rf_adb_prepare(rf_fence *f, rf_error *err);
+void rf_adb_judge_hidden(const rf_fence *f, const rf_signals *s, rf_verdict *out,
+                         float *margins, float *scratch);
+
 /* ---- Inside, for tests ---- */
 
 typedef struct rf_adb_boundary {

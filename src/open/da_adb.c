@@ -254,38 +254,16 @@ static rf_objective *objective(const rf_objective_setting *s, rf_error *err)
     return &a->base;
 }
 
-/* ---- The fence ----------------------------------------------------------------------
- */
-
-/* ADB's own, which looks at the hidden layer whatever made it. */
-static rf_status fit(rf_fence *f, const rf_fit *in, rf_error *err)
-{
-    return rf_method_adb.fit(f, in, err);
-}
-
-static rf_status prepare(rf_fence *f, rf_error *err)
-{
-    return rf_adb_check(f, 0, err);
-}
-
-static void judge(const rf_fence *f, const rf_signals *s, rf_verdict *out, float *margins,
-                  float *scratch)
-{
-    (void)scratch;
-    rf_adb_judge(f, 0, s->hidden, s->n, out, margins);
-}
-
-static const rf_fence_array arrays[] = {RF_ADB_ARRAYS};
-
+/* The fence is ADB's own, which looks at the hidden layer whatever made it. */
 const rf_method rf_method_da_adb = {
     .name = "da-adb",
     .title = "DA-ADB",
     .summary = "as ADB, on features that learnt how far they are from the classes",
     .form = RF_KNOWN_COSINE,
     .objective = objective,
-    .arrays = arrays,
+    .arrays = rf_adb_arrays,
     .n_arrays = RF_ADB_N_ARRAYS,
-    .fit = fit,
-    .prepare = prepare,
-    .judge = judge,
+    .fit = rf_adb_fit_hidden,
+    .prepare = rf_adb_prepare,
+    .judge = rf_adb_judge_hidden,
 };

@@ -358,26 +358,7 @@ static void msp_judge(const rf_fence *f, const rf_signals *s, rf_verdict *out,
     }
 }
 
-/* On the hidden layer, as ADB has it. */
-static rf_status adb_fit(rf_fence *f, const rf_fit *in, rf_error *err)
-{
-    return rf_method_adb.fit(f, in, err);
-}
-
-static rf_status adb_prepare(rf_fence *f, rf_error *err)
-{
-    return rf_adb_check(f, 0, err);
-}
-
-static void adb_judge(const rf_fence *f, const rf_signals *s, rf_verdict *out,
-                      float *margins, float *scratch)
-{
-    (void)scratch;
-    rf_adb_judge(f, 0, s->hidden, s->n, out, margins);
-}
-
 static const rf_fence_array msp_arrays[] = {{"threshold", 1, {1, 1}}};
-static const rf_fence_array adb_arrays[] = {RF_ADB_ARRAYS};
 
 const rf_method rf_method_msp_neg = {
     .name = "msp-neg",
@@ -400,9 +381,9 @@ const rf_method rf_method_adb_neg = {
     .open_class = true,
     .objective = negatives_new,
     .objective_name = "negatives",
-    .arrays = adb_arrays,
+    .arrays = rf_adb_arrays,
     .n_arrays = RF_ADB_N_ARRAYS,
-    .fit = adb_fit,
-    .prepare = adb_prepare,
-    .judge = adb_judge,
+    .fit = rf_adb_fit_hidden,
+    .prepare = rf_adb_prepare,
+    .judge = rf_adb_judge_hidden,
 };
