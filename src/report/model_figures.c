@@ -254,7 +254,7 @@ rf_status rf_report_margins(rf_report *r, rf_error *err)
     }
     rf_page_section(
         &r->page, "How clear the answers are",
-        "The margin is the largest output of any class&#39;s fence. At 0 and above "
+        "The margin is the output of the fence that decides. At 0 and above "
         "a text is accepted, below it is open. The further apart the two curves, "
         "the easier the decision; what lies on the wrong side of 0 is an error.");
     rf_svg_lines(&r->page, &(rf_line_chart){
