@@ -550,9 +550,6 @@ typedef struct rf_method_options {
 
 RF_API rf_method_options rf_method_options_default(void);
 
-#define RF_CHOOSE                                                                        \
-    SIZE_MAX /* for rf_train_options.ascent_steps, where 0 means something */
-
 /* Zero stands for "chosen from the data" where it says so. docs/MODEL.md explains every
  * number and how the default was found. */
 typedef struct rf_train_options {
@@ -573,6 +570,8 @@ typedef struct rf_train_options {
     size_t batch;        /* 0: chosen from the data */
     size_t patience;     /* epochs without a better dev result; 0: chosen from epochs */
     float encoder_rate, known_rate, weight_decay, warmup, dropout;
+    float blend; /* of a method with heads: the tuned layers become first + blend (tuned -
+                  * first), 0 to 1; 1: as tuned */
 
     /* Stage 2: one head per class, against its neighbours and synthetic negatives */
     size_t head_steps;     /* 0: chosen from the data */
@@ -584,10 +583,16 @@ typedef struct rf_train_options {
     float rho;             /* radius as a multiple of the class's average distance */
     float radius;          /* above 0: this radius for every class instead */
     float gamma;           /* the shell is radius to gamma radius */
+    float positive_noise;  /* the class's texts are moved by noise of so many standard
+                            * deviations; below 0: chosen from the rows per class */
     bool no_noise;         /* start at the example itself instead of beside it */
     bool no_projection;    /* leave the points where noise and ascent put them */
-    size_t ascent_steps;   /* 0: no ascent; RF_CHOOSE: from the rows per class */
+    size_t ascent_steps;   /* 0: no ascent */
     float ascent_rate;     /* length of a step, as a multiple of the radius */
+    float fence_reject; /* heads are loosened, all by the same, until they reject no more
+                         * than this share of the dev texts; 1: never; 0: chosen from the
+                         * rows per class */
+    float fence_offset; /* added to every margin at the end; above 0 lets more in */
 
     const char *checkpoint; /* directory; NULL: none */
     bool resume;            /* go on from it if there is something in it */

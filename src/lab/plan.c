@@ -253,12 +253,17 @@ rf_status rf_variant_apply(const char *variant, rf_train_options *o,
         o->lambda = (float)x;
     else if (strcmp(name, "eta") == 0) { /* there must be steps for it to matter */
         o->ascent_rate = m->ascent_rate = (float)x;
-        o->ascent_steps = o->ascent_steps == RF_CHOOSE ? ASCENT_STEPS : o->ascent_steps;
         m->ascent_steps = m->ascent_steps == 0 ? ASCENT_STEPS : m->ascent_steps;
     } else if (strcmp(name, "weight") == 0)
         o->negative_weight = (float)x;
     else if ((strcmp(name, "k") == 0 || strcmp(name, "ascent") == 0) && whole)
         o->ascent_steps = m->ascent_steps = (size_t)x;
+    else if (strcmp(name, "blend") == 0 && x <= 1.0)
+        o->blend = (float)x;
+    else if (strcmp(name, "jitter") == 0)
+        o->positive_noise = (float)x;
+    else if (strcmp(name, "reject") == 0 && x <= 1.0)
+        o->fence_reject = (float)x;
     else if (strcmp(name, "rows") == 0 && whole && x >= 1.0)
         split->rows_per_class = (size_t)x;
     else if (strcmp(name, "classes") == 0 && whole && x >= 1.0)
@@ -270,13 +275,14 @@ rf_status rf_variant_apply(const char *variant, rf_train_options *o,
     else
         good = false;
     return good ? RF_OK
-                : rf_fail(
-                      err, RF_ERR_ARG, 0,
-                      "variant \"%s\": wanted NAME=VALUE with one of radius, rho, "
-                      "gamma, lambda, k or ascent (steps), eta, weight, rows, classes, "
-                      "neighbours, textoir (a number), or ablation=baseline, noise, "
-                      "projection, ascent",
-                      variant);
+                : rf_fail(err, RF_ERR_ARG, 0,
+                          "variant \"%s\": wanted NAME=VALUE with one of radius, rho, "
+                          "gamma, lambda, k or ascent (steps), eta, weight, blend, "
+                          "jitter, reject, "
+                          "rows, classes, neighbours, textoir (a number), or "
+                          "ablation=baseline, noise, "
+                          "projection, ascent",
+                          variant);
 }
 
 /* ---- The plan ---------------------------------------------------------------------- */

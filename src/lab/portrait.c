@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "model/train_settings.h"
-#include "open/ans.h"
 #include "open/ans_step.h"
 
 #include <math.h>
@@ -14,56 +13,12 @@
 #define AT_ONCE 8 /* synthetic negatives */
 
 typedef struct sitting {
-    const rf_desk *d;
     const rf_trial *t;
+    const rf_model *model;
     size_t m; /* the class */
-    rf_class_stats stats;
-    uint64_t *keys;
-    rf_heads heads; /* all of them have room, one is trained */
     rf_head head;
-    rf_ans_options o;
-    rf_ans_report report;
     rf_error *err;
 } sitting;
-
-static void leave(sitting *s)
-{
-    rf_class_stats_release(&s->stats);
-    rf_heads_release(&s->heads);
-    free(s->keys);
-}
-
-/* The head is that of a whole run: it depends on its own class's name and number of
- * rows, not on which heads are trained beside it. */
-static rf_status train(sitting *s)
-{
-    const rf_split *split = &s->t->split;
-    const rf_stage1 *f = &s->t->stage1;
-    size_t classes = split->classes;
-    rf_status st =
-        rf_class_stats_init(&s->stats, f->z[RF_LAB_TRAIN], split->train.class_index,
-                            split->train.n, f->width, classes, s->err);
-    if (st == RF_OK)
-        st = rf_heads_init(&s->heads, f->width, classes, s->err);
-    s->keys = calloc(classes, sizeof *s->keys);
-    if (st == RF_OK && !s->keys)
-        st = rf_fail_nomem(s->err, classes * sizeof *s->keys, "the classes");
-    if (st != RF_OK)
-        return st;
-    for (size_t i = 0; i < classes; i++)
-        s->keys[i] = rf_label_key(split->label[i]);
-    const rf_ans_problem problem = {.width = f->width,
-                                    .classes = classes,
-                                    .rows = split->train.n,
-                                    .z = f->z[RF_LAB_TRAIN],
-                                    .class_of = split->train.class_index,
-                                    .class_key = s->keys,
-                                    .stats = &s->stats};
-    s->o = rf_train_ans_options(&s->t->o);
-    s->head = rf_head_at(&s->heads, s->m);
-    return rf_ans_train(&s->heads, &problem, &s->o, s->m, s->m + 1, s->d->team,
-                        &s->report, s->err);
-}
 
 /* ---- Points ------------------------------------------------------------------------ */
 
@@ -72,8 +27,8 @@ static void look(const sitting *s, const float *x, size_t n, rf_portrait *p)
     float h1[AT_ONCE * RF_HEAD_1];
     for (size_t i = 0, some; i < n; i += some) {
         some = n - i < AT_ONCE ? n - i : AT_ONCE;
-        rf_head_forward(&s->head, s->heads.width, x + i * s->heads.width, some, NULL, h1,
-                        p->h + p->n * RF_HEAD_2, p->margin + p->n, 1);
+        rf_head_forward(&s->head, s->model->heads.width, x + i * s->model->heads.width,
+                        some, NULL, h1, p->h + p->n * RF_HEAD_2, p->margin + p->n, 1);
         p->n += some;
     }
 }
@@ -99,7 +54,7 @@ static void add_texts(const sitting *s, size_t most, rf_portrait *p)
             continue;
         p->kind[p->n] = (uint8_t)k;
         p->row[p->n] = rows->row[i];
-        look(s, z + i * s->heads.width, 1, p);
+        look(s, z + i * s->model->heads.width, 1, p);
     }
 }
 
@@ -107,15 +62,18 @@ static void add_texts(const sitting *s, size_t most, rf_portrait *p)
 static rf_status add_synthetic(const sitting *s, size_t most, rf_portrait *p)
 {
     const rf_split_rows *rows = &s->t->split.train;
-    size_t width = s->heads.width, n = 0;
+    size_t width = s->model->heads.width, n = 0;
     uint32_t own[AT_ONCE], other = 0;
     rf_ans_work w;
     rf_status st = rf_ans_work_init(&w, width, AT_ONCE, 1, AT_ONCE, true, s->err);
     if (st != RF_OK)
         return st;
     rf_ans_work_start(&w, 1);
-    float radius = s->report.radius;
-    size_t left = s->stats.rows[s->m];
+    const rf_ans_options o = rf_train_ans_options(&s->t->o);
+    const rf_class_stats *stats = &s->model->stats;
+    const uint64_t key = rf_label_key(s->model->labels[s->m]);
+    float radius = s->model->radius[s->m];
+    size_t left = stats->rows[s->m];
     for (size_t i = 0, made = 0; i < rows->n && made < most; i++) {
         if (rows->class_index[i] != s->m)
             continue;
@@ -126,16 +84,15 @@ static rf_status add_synthetic(const sitting *s, size_t most, rf_portrait *p)
         for (size_t k = n; k < AT_ONCE; k++) /* not looked at */
             own[k] = own[0];
         rf_ans_gather(&w, s->t->stage1.z[RF_LAB_TRAIN], own, &other);
-        rf_train_kernels()->normal(
-            w.eps, AT_ONCE * width,
-            rf_rng_key(s->o.seed, s->keys[s->m], STREAM_PORTRAIT, made));
-        for (size_t k = 0; s->o.noise && k < AT_ONCE * width; k++)
-            w.eps[k] *= 2.0f * sqrtf(s->stats.variance[s->m * width + k % width]);
-        if (!s->o.noise)
+        rf_train_kernels()->normal(w.eps, AT_ONCE * width,
+                                   rf_rng_key(o.seed, key, STREAM_PORTRAIT, made));
+        for (size_t k = 0; o.noise && k < AT_ONCE * width; k++)
+            w.eps[k] *= 2.0f * sqrtf(stats->variance[s->m * width + k % width]);
+        if (!o.noise)
             rf_ans_project(&w, radius / 1000.0f, 1.0f);
-        rf_ans_ascend(&w, &s->head, s->o.ascent_steps, s->o.ascent_rate * radius);
-        if (s->o.project)
-            rf_ans_project(&w, radius, s->o.gamma);
+        rf_ans_ascend(&w, &s->head, o.ascent_steps, o.ascent_rate * radius);
+        if (o.project)
+            rf_ans_project(&w, radius, o.gamma);
         for (size_t k = 0; k < n * width; k++)
             w.eps[k] += w.x[k];
         for (size_t k = 0; k < n; k++) {
@@ -150,14 +107,18 @@ static rf_status add_synthetic(const sitting *s, size_t most, rf_portrait *p)
     return RF_OK;
 }
 
-rf_status rf_portrait_make(rf_portrait *p, const rf_desk *d, const rf_trial *t,
+rf_status rf_portrait_make(rf_portrait *p, const rf_trial *t, const rf_model *m,
                            size_t class_index, size_t most, rf_error *err)
 {
     rf_error local = {0};
     *p = (rf_portrait){0};
-    sitting s = {.d = d, .t = t, .m = class_index, .err = err ? err : &local};
-    if (!t->method->heads || class_index >= t->split.classes)
+    if (!m->method->heads || class_index >= m->classes)
         return rf_fail(err, RF_ERR_ARG, 0, "wanted a class of a method with heads");
+    sitting s = {.t = t,
+                 .model = m,
+                 .m = class_index,
+                 .head = rf_head_at(&m->heads, class_index),
+                 .err = err ? err : &local};
     size_t room = RF_PORTRAIT_KINDS * (most + AT_ONCE);
     p->label = t->split.label[class_index];
     p->h = rf_floats_new(room * RF_HEAD_2);
@@ -165,14 +126,12 @@ rf_status rf_portrait_make(rf_portrait *p, const rf_desk *d, const rf_trial *t,
     p->kind = calloc(room, sizeof *p->kind);
     p->row = calloc(room, sizeof *p->row);
     rf_status st = p->h && p->margin && p->kind && p->row
-                       ? train(&s)
+                       ? RF_OK
                        : rf_fail_nomem(err, room * RF_HEAD_2 * sizeof(float), "points");
-    if (st == RF_OK) {
+    if (st == RF_OK)
         add_texts(&s, most, p);
-        if (s.o.lambda > 0.0f && s.stats.distance[class_index] > 0.0f)
-            st = add_synthetic(&s, most, p);
-    }
-    leave(&s);
+    if (st == RF_OK && t->o.lambda > 0.0f && m->stats.distance[class_index] > 0.0f)
+        st = add_synthetic(&s, most, p);
     if (st != RF_OK)
         rf_portrait_release(p);
     return st;

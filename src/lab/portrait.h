@@ -30,11 +30,10 @@ typedef struct rf_portrait {
     uint32_t *row; /* [n] of the test file; UINT32_MAX for a synthetic one */
 } rf_portrait;
 
-/* Trains the head of one class, as a whole run would. The trial has begun, with a method
- * that has heads. At most `most` points of a kind, evenly chosen; as many synthetic ones
- * as there are training texts of the class, up to that; none for a class that is one
- * point. */
-rf_status rf_portrait_make(rf_portrait *p, const rf_desk *d, const rf_trial *t,
+/* Of the head of one class; m is what the trial was fitted to (rf_trial_fit). At most
+ * `most` points of a kind, evenly chosen; as many synthetic ones as there are training
+ * texts of the class, up to that; none for a class that is one point. */
+rf_status rf_portrait_make(rf_portrait *p, const rf_trial *t, const rf_model *m,
                            size_t class_index, size_t most, rf_error *err);
 void rf_portrait_release(rf_portrait *p); /* accepts a zeroed struct */
 

@@ -119,11 +119,41 @@ static rf_status add_open_texts(rf_part *part, const rf_material *m, size_t clas
     return st;
 }
 
-static rf_status train(rf_training *t, const rf_stage1_problem *p, float **test_z)
+/* Features of the three parts. */
+typedef struct features {
+    float *z[3];
+} features;
+
+static void release_features(features *f)
+{
+    for (size_t i = 0; i < 3; i++)
+        free(f->z[i]);
+}
+
+/* With this share of what stage 1 learnt. */
+static rf_status view(features *f, rf_training *t, const rf_stage1_problem *p,
+                      float share)
+{
+    const rf_activations *parts[3] = {&t->train.a, &t->dev.a,
+                                      &p->material->frozen[RF_LAB_TEST]};
+    rf_status st = rf_training_blend(t, share);
+    for (size_t i = 0; i < 3 && st == RF_OK; i++) {
+        size_t n = parts[i]->n_texts, width = p->config->width;
+        f->z[i] = rf_floats_new(n * width + 1);
+        if (!f->z[i])
+            return rf_fail_nomem(t->err, n * width * sizeof(float), "the features");
+        if (n > 0)
+            st = rf_activations_features(parts[i], t->model->encoder, f->z[i], t->team,
+                                         NULL, NULL, t->err);
+    }
+    return st;
+}
+
+/* views: as tuned; and blended, for methods with heads. */
+static rf_status train(rf_training *t, const rf_stage1_problem *p, features views[2])
 {
     const rf_split *split = p->split;
     const rf_material *m = p->material;
-    const rf_activations *test = &m->frozen[RF_LAB_TEST];
     rf_status st;
     if ((st = take_part(&t->train, m, RF_LAB_TRAIN, &split->train, t->err)) != RF_OK ||
         (m->data[RF_LAB_DEV] &&
@@ -131,19 +161,18 @@ static rf_status train(rf_training *t, const rf_stage1_problem *p, float **test_
         (p->method->wants_open_texts &&
          (st = add_open_texts(&t->train, m, split->classes, t->o.seed, t->err)) != RF_OK))
         return st;
-    if ((st = rf_training_known(t)) != RF_OK || (st = rf_training_features(t)) != RF_OK)
+    if ((st = rf_training_known(t)) != RF_OK ||
+        (st = view(&views[0], t, p, 1.0f)) != RF_OK || p->method->objective)
         return st;
-    *test_z = rf_floats_new(test->n_texts * test->width + 1);
-    if (!*test_z)
-        return rf_fail_nomem(t->err, test->n_texts * test->width * sizeof(float),
-                             "the test features");
-    return rf_activations_features(test, t->model->encoder, *test_z, t->team, NULL, NULL,
-                                   t->err);
+    return view(&views[1], t, p, t->o.blend);
 }
+
+static const char *const feature_names[2][3] = {
+    {"train", "dev", "test"}, {"blended.train", "blended.dev", "blended.test"}};
 
 static rf_status write_file(const rf_training *t, const rf_stage1_problem *p,
                             const char *path, const char *identity, double seconds,
-                            const float *test_z)
+                            const features views[2])
 {
     const rf_known *known = &t->model->known;
     json_t *root = json_pack(
@@ -154,29 +183,21 @@ static rf_status write_file(const rf_training *t, const rf_stage1_problem *p,
     json_decref(root);
     if (!json)
         return rf_fail_nomem(t->err, 1024, "a description");
-    size_t width = known->width, n = 0;
-    rf_section sections[4] = {{.name = "known",
+    const size_t rows[3] = {t->train.n - t->train.n_open, t->dev.n, p->split->test.n};
+    size_t n = 1;
+    rf_section sections[7] = {{.name = "known",
                                .dtype = RF_F32,
                                .rank = 1,
                                .shape = {known->floats},
                                .data = known->block}};
-    const struct {
-        const char *name;
-        const float *z;
-        size_t rows;
-    } parts[] = {{"train", t->train.z, t->train.n - t->train.n_open},
-                 {"dev", t->dev.z, t->dev.n},
-                 {"test", test_z, p->split->test.n}};
-    n = 1;
-    for (size_t i = 0; i < 3; i++) {
-        if (parts[i].rows == 0)
+    for (size_t i = 0; i < 6; i++) {
+        const float *z = views[i / 3].z[i % 3];
+        if (!z || rows[i % 3] == 0)
             continue;
-        rf_section s = {.dtype = RF_F32,
-                        .rank = 2,
-                        .shape = {parts[i].rows, width},
-                        .data = parts[i].z};
-        snprintf(s.name, sizeof s.name, "%s", parts[i].name);
-        sections[n++] = s;
+        rf_section *section = &sections[n++];
+        *section = (rf_section){
+            .dtype = RF_F32, .rank = 2, .shape = {rows[i % 3], known->width}, .data = z};
+        snprintf(section->name, sizeof section->name, "%s", feature_names[i / 3][i % 3]);
     }
     rf_status st = rf_container_write(path, "stage1", json, sections, n, t->err);
     free(json);
@@ -188,15 +209,15 @@ static rf_status compute(const rf_stage1_problem *p, const char *path,
                          rf_error *err)
 {
     double start = rf_seconds();
-    float *test_z = NULL;
+    features views[2] = {0};
     rf_training t = {
         .o = *o, .model = model, .team = p->team, .start = start, .err = err};
-    rf_status st = train(&t, p, &test_z);
+    rf_status st = train(&t, p, views);
     if (st == RF_OK)
-        st = write_file(&t, p, path, identity, rf_seconds() - start, test_z);
-    free(test_z);
-    rf_part_release(&t.train);
-    rf_part_release(&t.dev);
+        st = write_file(&t, p, path, identity, rf_seconds() - start, views);
+    release_features(&views[0]);
+    release_features(&views[1]);
+    rf_training_release(&t);
     return st;
 }
 
@@ -219,7 +240,7 @@ static rf_status take_floats(rf_stage1 *s, const char *name, size_t rank,
 static rf_status read_file(rf_stage1 *s, const rf_stage1_problem *p, const char *path,
                            const char *identity, rf_error *err)
 {
-    static const char *const names[3] = {"train", "dev", "test"};
+    const char *const *names = feature_names[p->method->heads];
     const rf_split_rows *rows[3] = {&p->split->train, &p->split->dev, &p->split->test};
     rf_known shape = {0};
     s->width = p->config->width;

@@ -5,6 +5,7 @@
  * classes by plain cross entropy. Its result is kept in a sealed file,
  *
  *   CACHE/stage1-HASH.st      tensors "known", "train", "dev", "test"
+ *                             and "blended.train", ... for methods with heads
  *
  * named by everything it depends on; methods with an objective of their own have files of
  * their own.

@@ -57,11 +57,24 @@ static void judge_known(const job *j, size_t from, size_t n, float *scratch)
     }
     rf_kernels()->softmax(p, n, m->classes, m->classes,
                           known->form == RF_KNOWN_PLAIN ? 1.0f : COSINE_SCALE);
-    if (!m->method->heads) {
-        const rf_signals signals = {n, z, hidden, logits};
-        m->method->judge(&m->fence, &signals, verdicts,
-                         j->out->margins + from * m->classes, rest);
-    }
+    const rf_signals signals = {n, z, hidden, logits};
+    m->method->judge(&m->fence, &signals, verdicts, j->out->margins + from * m->classes,
+                     rest);
+}
+
+/* Of a model with heads, the class is that of the head that accepts most: on dev data the
+ * heads know the classes apart better than the classifier does. A NaN never wins. */
+static void judge_margins(const job *j, size_t row)
+{
+    size_t classes = j->m->classes, best = 0;
+    const float *margins = j->out->margins + row * classes;
+    float *p = j->out->probabilities + row * classes;
+    for (size_t c = 1; c < classes; c++)
+        if (margins[c] > margins[best] || isnan(margins[best]))
+            best = c;
+    j->out->verdicts[row] = (rf_verdict){(uint32_t)best, (uint32_t)best};
+    memcpy(p, margins, classes * sizeof(float));
+    rf_kernels()->softmax(p, 1, classes, classes, j->m->calibration.temperature);
 }
 
 static void work(void *arg, size_t member, size_t members)
@@ -98,22 +111,15 @@ void rf_judge_rows(rf_judge *out, const rf_model *m, const float *features, size
              .m = m,
              .features = features,
              .n = n,
-             .known_tasks = groups(n, RF_JUDGE_ROWS)};
+             .known_tasks = m->method->heads ? 0 : groups(n, RF_JUDGE_ROWS)};
     /* A head over all rows is fetched by one thread only; with few heads there would be
      * threads with nothing to do. */
     j.head_rows = m->classes >= 4 * rf_team_size(team) ? n : RF_JUDGE_ROWS;
     j.row_groups = groups(n, j.head_rows);
     j.n_tasks = j.known_tasks + (m->method->heads ? m->classes * j.row_groups : 0);
     rf_team_run(team, work, &j);
-    for (size_t i = 0; m->method->heads && i < n; i++) {
-        /* The fence that decides is the one that accepts most; a NaN never does. */
-        const float *margins = out->margins + i * m->classes;
-        size_t best = 0;
-        for (size_t c = 1; c < m->classes; c++)
-            if (margins[c] > margins[best] || isnan(margins[best]))
-                best = c;
-        out->verdicts[i].fence = (uint32_t)best;
-    }
+    for (size_t i = 0; m->method->heads && i < n; i++)
+        judge_margins(&j, i);
 }
 
 size_t rf_judge_answer(const rf_judge *j, const rf_model *m, size_t i)

@@ -13,10 +13,12 @@
 rf_model *rf_model_new(rf_error *err)
 {
     rf_model *m = calloc(1, sizeof *m);
-    if (m)
-        m->method = rf_method_find("ans");
-    else
+    if (!m) {
         rf_fail_nomem(err, sizeof *m, "a model");
+        return NULL;
+    }
+    m->method = rf_method_find("ans");
+    m->calibration = RF_CALIBRATION_NONE;
     return m;
 }
 

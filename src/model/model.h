@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "encoder/encoder.h"
 #include "known/known.h"
+#include "model/calibration.h"
 #include "model/container.h"
 #include "open/class_stats.h"
 #include "open/heads.h"
@@ -28,6 +29,7 @@ struct rf_model {
     const rf_method *method;
     rf_known known;
     rf_heads heads; /* of a method with heads */
+    rf_calibration calibration;
     rf_fence fence; /* of one without */
     rf_class_stats stats;
     float *radius; /* [classes] of the shell that the head was trained with */

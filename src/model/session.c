@@ -49,7 +49,8 @@ static rf_decision decide(const rf_session *s, size_t row)
                      .feature = s->features + row * s->model->known.width};
     if (isnan(d.margin))
         d.margin = -INFINITY;
-    double margin = (double)d.margin;
+    const rf_calibration *c = &s->model->calibration;
+    double margin = (double)c->bias + (double)c->slope * (double)d.margin;
     d.confidence =
         d.class_index == RF_OPEN
             ? (float)(1.0 / (1.0 + exp(margin)))

@@ -322,11 +322,8 @@ rf_model *rf_train(const rf_dataset *train, const rf_dataset *dev,
                      .start = rf_seconds(),
                      .err = err ? err : &local};
     rf_status st = run(&t, train, dev);
-    rf_checkpoint_close(&t.checkpoint);
-    rf_part_release(&t.train);
-    rf_part_release(&t.dev);
+    rf_training_release(&t);
     rf_team_free(t.team);
-    free(t.reports);
     if (st == RF_OK)
         return t.model;
     rf_model_free(t.model);

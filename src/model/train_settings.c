@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Stage 1 sees at least this many steps: a few rows are gone through more often. */
-#define LEAST_STEPS 250
-#define LEAST_EPOCHS 12
+#define LEAST_STEPS 150
+#define LEAST_EPOCHS 6
 #define MOST_EPOCHS 100
 /* Epochs without a better dev result before it stops, by planned epochs. */
 #define LEAST_PATIENCE 4
@@ -15,15 +15,19 @@
 
 /* Stage 2, chosen on pseudo-open splits of dev data (docs/MODEL.md, "Defaults"). */
 #define HEAD_STEPS 600
-/* Classes of many texts fill their region: what is open lies close to it, and only hard
- * negatives keep it out. Classes of few texts leave gaps that hard negatives, and other
- * classes' texts of full weight, would close against the class itself. Rows per class, on
- * average: */
-#define MANY_ROWS 200
-#define MANY_ASCENT_STEPS 10
+/* A class of few texts leaves gaps, which negatives close against the class itself: its
+ * texts are made to stand for their surroundings, and other classes' texts weigh less.
+ * Rows per class, on average: */
 #define FEW_ROWS 80
+#define FEW_POSITIVE_NOISE 1.0f
 #define FEW_NEGATIVE_WEIGHT 0.05f
-#define NEGATIVE_WEIGHT 0.25f
+#define NEGATIVE_WEIGHT 1.0f
+/* Share of the dev texts that fences may reject. With few texts per class the fences are
+ * a guess, and with many they are known so well that what they reject is mostly noise. */
+#define MANY_ROWS 200
+#define FEW_REJECT 0.15f
+#define REJECT 0.10f
+#define MANY_REJECT 0.15f
 
 rf_train_options rf_train_options_default(void)
 {
@@ -36,14 +40,16 @@ rf_train_options rf_train_options_default(void)
                               .weight_decay = 0.01f,
                               .warmup = 0.1f,
                               .dropout = 0.1f,
+                              .blend = 0.5f,
                               .head_positives = 8,
-                              .head_negatives = 256,
+                              .head_negatives = 64,
                               .head_rate = 3e-4f,
                               .head_dropout = 0.1f,
                               .lambda = 1.0f,
                               .rho = 1.0f,
                               .gamma = 2.0f,
-                              .ascent_steps = RF_CHOOSE,
+                              .positive_noise = -1.0f,
+                              .ascent_steps = 10,
                               .ascent_rate = 0.02f};
 }
 
@@ -99,8 +105,12 @@ rf_status rf_train_resolve(rf_train_options *o, const rf_config *c, size_t rows,
     size_t each = rows / classes;
     if (o->method && strcmp(o->method, "ovr") == 0)
         o->lambda = 0.0f;
-    if (o->ascent_steps == RF_CHOOSE)
-        o->ascent_steps = each >= MANY_ROWS ? MANY_ASCENT_STEPS : 0;
+    if (o->positive_noise < 0.0f)
+        o->positive_noise = each < FEW_ROWS ? FEW_POSITIVE_NOISE : 0.0f;
+    if (o->fence_reject == 0.0f)
+        o->fence_reject = each < FEW_ROWS    ? FEW_REJECT
+                          : each < MANY_ROWS ? REJECT
+                                             : MANY_REJECT;
     if (o->negative_weight == 0.0f)
         o->negative_weight = each < FEW_ROWS ? FEW_NEGATIVE_WEIGHT : NEGATIVE_WEIGHT;
     const double big = 1e6;
@@ -128,8 +138,12 @@ rf_status rf_train_resolve(rf_train_options *o, const rf_config *c, size_t rows,
         {"rho", (double)o->rho, 1e-7, big},
         {"radius", (double)o->radius, 0, big},
         {"gamma", (double)o->gamma, 1, big},
+        {"positive_noise", (double)o->positive_noise, 0, 100},
         {"ascent_steps", (double)o->ascent_steps, 0, 10000},
         {"ascent_rate", (double)o->ascent_rate, 0, big},
+        {"blend", (double)o->blend, 0, 1},
+        {"fence_reject", (double)o->fence_reject, 0, 1},
+        {"fence_offset", (double)o->fence_offset, -big, big},
     };
     rf_status st = check(ranges, sizeof ranges / sizeof ranges[0], err);
     if (st == RF_OK)
@@ -188,6 +202,7 @@ rf_ans_options rf_train_ans_options(const rf_train_options *o)
     a.rho = o->rho;
     a.radius = o->radius;
     a.gamma = o->gamma;
+    a.positive_noise = o->positive_noise;
     a.noise = !o->no_noise;
     a.project = !o->no_projection;
     a.ascent_steps = o->ascent_steps;
@@ -220,23 +235,24 @@ json_t *rf_train_settings_json(const rf_train_options *o)
 {
     const rf_ans_options a = rf_train_ans_options(o);
     json_t *json = json_pack(
-        "{s:I, s:I, s:f, s:{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f},"
+        "{s:I, s:I, s:f, s:{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f},"
         " s:{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b,"
-        " s:I, s:f}}",
+        " s:I, s:f, s:f, s:f, s:f}}",
         "seed", (json_int_t)o->seed, "max_tokens", (json_int_t)o->max_tokens, "dev_share",
         o->dev_share, "known", "train_layers", (json_int_t)o->train_layers, "epochs",
         (json_int_t)o->epochs, "batch", (json_int_t)o->batch, "patience",
         (json_int_t)o->patience, "encoder_rate", (double)o->encoder_rate, "known_rate",
         (double)o->known_rate, "weight_decay", (double)o->weight_decay, "warmup",
-        (double)o->warmup, "dropout", (double)o->dropout, "open", "steps",
-        (json_int_t)a.steps, "max_steps", (json_int_t)a.max_steps, "cool_steps",
-        (json_int_t)a.cool_steps, "positives", (json_int_t)a.positives, "negatives",
-        (json_int_t)a.negatives, "rate", (double)a.rate, "dropout", (double)a.dropout,
-        "lambda", (double)a.lambda, "negative_weight", (double)a.negative_weight, "rho",
-        (double)a.rho, "radius", (double)a.radius, "gamma", (double)a.gamma,
-        "target_recall", (double)a.target_recall, "noise", a.noise, "projection",
-        a.project, "ascent_steps", (json_int_t)a.ascent_steps, "ascent_rate",
-        (double)a.ascent_rate);
+        (double)o->warmup, "dropout", (double)o->dropout, "blend", (double)o->blend,
+        "open", "steps", (json_int_t)a.steps, "max_steps", (json_int_t)a.max_steps,
+        "cool_steps", (json_int_t)a.cool_steps, "positives", (json_int_t)a.positives,
+        "negatives", (json_int_t)a.negatives, "rate", (double)a.rate, "dropout",
+        (double)a.dropout, "lambda", (double)a.lambda, "negative_weight",
+        (double)a.negative_weight, "rho", (double)a.rho, "radius", (double)a.radius,
+        "gamma", (double)a.gamma, "target_recall", (double)a.target_recall, "noise",
+        a.noise, "projection", a.project, "ascent_steps", (json_int_t)a.ascent_steps,
+        "ascent_rate", (double)a.ascent_rate, "fence_reject", (double)o->fence_reject,
+        "fence_offset", (double)o->fence_offset);
     const rf_method *method = o->method ? rf_method_find(o->method) : NULL;
     if (!json || !method || method->heads)
         return json;

@@ -1,5 +1,6 @@
 #include "model/training.h"
 
+#include "model/fence_line.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "model/train_settings.h"
@@ -16,6 +17,17 @@
 #define STREAM_OPEN_TEXTS (UINT64_C(4) << 40)
 
 /* ---- Progress ---------------------------------------------------------------------- */
+
+void rf_training_release(rf_training *t)
+{
+    rf_checkpoint_close(&t->checkpoint);
+    rf_part_release(&t->train);
+    rf_part_release(&t->dev);
+    rf_upper_layers_release(&t->first);
+    rf_upper_layers_release(&t->tuned);
+    free(t->reports);
+    t->reports = NULL;
+}
 
 double rf_seconds(void)
 {
@@ -147,38 +159,6 @@ static rf_status run_epochs(rf_training *t, rf_tune *tune)
     return st;
 }
 
-/* Weights as the model file holds them. */
-static void round_half(float *x, size_t n)
-{
-    uint16_t half[256];
-    for (size_t i = 0; i < n; i += 256) {
-        size_t some = n - i < 256 ? n - i : 256;
-        rf_train_kernels()->narrow_f16(half, x + i, some);
-        rf_kernels()->widen_f16(x + i, half, some);
-    }
-}
-
-static rf_status round_tuned(rf_training *t)
-{
-    rf_encoder *e = t->model->encoder;
-    const rf_config *c = &e->config;
-    for (size_t i = c->layers - t->o.train_layers; i < c->layers; i++)
-        for (size_t g = 0; g < RF_LAYER_GROUPS; g++) {
-            rf_layer_group y = rf_encoder_layer_group(e, i, g);
-            size_t out = y.n_names * y.out;
-            size_t n = y.in ? rf_panels_floats(out, y.in) : out;
-            round_half(y.weight, n);
-            round_half(y.bias, out);
-            if (!rf_kernels()->all_finite(y.weight, n) ||
-                !rf_kernels()->all_finite(y.bias, out))
-                return rf_fail(t->err, RF_ERR_NUMERIC, 0,
-                               "layer %zu: tuning gave weights beyond half precision; a "
-                               "smaller learning rate may help",
-                               i);
-        }
-    return RF_OK;
-}
-
 /* What stage 1 learns with this method; *out stays NULL for plain cross entropy. */
 static rf_status make_objective(rf_training *t, rf_objective **out)
 {
@@ -217,6 +197,8 @@ rf_status rf_training_known(rf_training *t)
     rf_known_reset(&m->known, rf_rng_key(t->o.seed, STREAM_KNOWN, 0, 0));
     rf_objective *objective;
     st = make_objective(t, &objective);
+    if (st == RF_OK)
+        st = rf_upper_layers_copy(&t->first, m->encoder, t->o.train_layers, t->err);
     const rf_tune_options o = rf_train_tune_options(&t->o);
     rf_tune *tune = st == RF_OK
                         ? rf_tune_new(m->encoder, t->o.train_layers, &m->known,
@@ -229,10 +211,16 @@ rf_status rf_training_known(rf_training *t)
     if (st == RF_OK) {
         rf_tune_restore_best(tune);
         m->tuned = t->o.train_layers;
+        st = rf_upper_layers_copy(&t->tuned, m->encoder, t->o.train_layers, t->err);
     }
     rf_tune_free(tune);
     rf_objective_free(objective);
-    return st == RF_OK ? round_tuned(t) : st;
+    return st == RF_OK ? rf_training_blend(t, m->method->heads ? t->o.blend : 1.0f) : st;
+}
+
+rf_status rf_training_blend(rf_training *t, float share)
+{
+    return rf_upper_layers_blend(t->model->encoder, &t->first, &t->tuned, share, t->err);
 }
 
 rf_status rf_training_features(rf_training *t)
@@ -308,7 +296,7 @@ static rf_status fit_heads(rf_training *t)
     for (size_t i = 0; i < classes && st == RF_OK; i++)
         m->radius[i] = t->reports[i].radius;
     free(keys);
-    return st;
+    return st == RF_OK ? rf_fence_settle(t) : st;
 }
 
 static rf_status fit_fence(rf_training *t)

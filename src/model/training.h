@@ -15,6 +15,7 @@
 #include "encoder/activations.h"
 #include "model/checkpoint.h"
 #include "model/model.h"
+#include "model/upper_layers.h"
 
 /* Some texts, by class of the model. */
 typedef struct rf_part {
@@ -35,12 +36,14 @@ typedef struct rf_training {
     rf_model *model;    /* has its method, labels and encoder */
     rf_team *team;
     rf_part train, dev;
-    size_t n_cut;             /* training texts longer than max_tokens */
-    size_t dev_unknown;       /* dev rows whose label is not in the training set */
-    bool held_out;            /* dev was taken from the training rows */
-    rf_checkpoint checkpoint; /* may stay zeroed */
-    rf_tune_state known;      /* how stage 1 ended */
-    rf_ans_report *reports;   /* [classes] of a method with heads, else NULL */
+    size_t n_cut;                 /* training texts longer than max_tokens */
+    size_t dev_unknown;           /* dev rows whose label is not in the training set */
+    bool held_out;                /* dev was taken from the training rows */
+    rf_checkpoint checkpoint;     /* may stay zeroed */
+    rf_tune_state known;          /* how stage 1 ended */
+    rf_upper_layers first, tuned; /* of the encoder, before and after stage 1 */
+    rf_ans_report *reports;       /* [classes] of a method with heads, else NULL */
+    float loosened; /* added to every margin for the sake of the dev texts */
 
     double start, stage_start; /* seconds */
     rf_stage stage;
@@ -53,6 +56,12 @@ rf_status rf_training_encode(rf_training *t);
 rf_status rf_training_known(rf_training *t);
 rf_status rf_training_features(rf_training *t); /* releases the activations */
 rf_status rf_training_open(rf_training *t);
+
+/* After stage 1: the encoder with another share of what it learnt. rf_training_known has
+ * done it with the share that the options ask for. */
+rf_status rf_training_blend(rf_training *t, float share);
+
+void rf_training_release(rf_training *t); /* all but the model and the team */
 
 /* The order in which n texts of no class are taken, as many as there are rows. */
 void rf_open_text_order(uint32_t *order, size_t n, uint64_t seed);

@@ -57,6 +57,8 @@ static rf_status check_options(const rf_ans_options *o, rf_error *err)
         return bad(err, "rho", (double)o->rho, "above 0, or a radius");
     if (!(o->gamma >= 1.0f && isfinite(o->gamma)))
         return bad(err, "gamma", (double)o->gamma, "1 or more");
+    if (!(o->positive_noise >= 0.0f && isfinite(o->positive_noise)))
+        return bad(err, "positive noise", (double)o->positive_noise, "0 or more");
     if (!(o->ascent_rate >= 0.0f && isfinite(o->ascent_rate)))
         return bad(err, "ascent rate", (double)o->ascent_rate, "0 or more");
     if (!(o->target_recall >= 0.0f && o->target_recall <= 1.0f))

@@ -36,6 +36,9 @@ typedef struct rf_ans_options {
     float gamma;           /* outer radius by inner radius */
     bool noise;            /* start from N(0, 4 variance); else from a random direction
                             * of length radius / 1000: 0 could not be projected */
+    float positive_noise;  /* texts of the class are moved by noise of so many sigma: few
+                            * texts then stand for the region around them. Not without
+                            * synthetic points */
     bool project;          /* into the shell */
     size_t ascent_steps;   /* 0: none */
     float ascent_rate;     /* length of an ascent step by radius */

@@ -189,6 +189,18 @@ static void start_noise(const course *c)
     }
 }
 
+/* Texts of the class, each somewhere around itself. eps is free to be used: its own
+ * numbers come later. */
+static void move_positives(const course *c)
+{
+    rf_ans_work *w = &c->t->work;
+    size_t n = w->synthetic * w->width; /* as many as there are positives, or none */
+    float sigma = 0.5f * c->o->positive_noise; /* deviation is 2 sigma */
+    rf_train_kernels()->normal(w->eps, n, stream(c, RF_ANS_POSITIVE_NOISE));
+    for (size_t i = 0; i < n; i++)
+        w->x[i] += sigma * c->t->deviation[i % w->width] * w->eps[i];
+}
+
 static void take_step(course *c, float rate)
 {
     rf_ans_work *w = &c->t->work;
@@ -196,6 +208,8 @@ static void take_step(course *c, float rate)
     deal(&c->own, batch, w->positives);
     deal(&c->rest, batch + w->positives, w->negatives);
     rf_ans_gather(w, c->p->z, batch, batch + w->positives);
+    if (c->o->positive_noise > 0.0f)
+        move_positives(c);
     start_noise(c);
     rf_adam adam = {.rate = rate, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f};
     c->power1 *= 0.9;

@@ -17,6 +17,7 @@ typedef enum rf_ans_purpose {
     RF_ANS_NOISE = 4,         /* index: which step */
     RF_ANS_DROPOUT_1 = 5,
     RF_ANS_DROPOUT_2 = 6,
+    RF_ANS_POSITIVE_NOISE = 7,
 } rf_ans_purpose;
 
 /* What a class that is a single point (one text, or copies of one) borrows. */

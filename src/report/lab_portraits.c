@@ -25,6 +25,7 @@ typedef struct gallery {
     rf_lab_options lab;
     rf_desk desk;
     rf_trial trial;
+    rf_model *model;
     const rf_run *run;  /* the experiment; NULL: it is not among the runs */
     const char **names; /* of the test file's labels, then two of ours */
     size_t n_labels;
@@ -298,7 +299,7 @@ static rf_status put_head(gallery *g, size_t class_index, rf_error *err)
 {
     rf_portrait q;
     rf_status st =
-        rf_portrait_make(&q, &g->desk, &g->trial, class_index, MOST_POINTS, err);
+        rf_portrait_make(&q, &g->trial, g->model, class_index, MOST_POINTS, err);
     if (st != RF_OK)
         return st;
     double *map = calloc(2 * q.n + 1, sizeof *map);
@@ -379,7 +380,9 @@ rf_status rf_lab_portraits(rf_lab_page *r, rf_error *err)
     if (st == RF_OK)
         st = rf_trial_begin(&g.desk, &g.trial, err);
     if (st == RF_OK) {
-        st = put_heads(&g, err);
+        g.model = rf_trial_fit(&g.desk, &g.trial, err);
+        st = g.model ? put_heads(&g, err) : err->code;
+        rf_model_free(g.model);
         rf_trial_end(&g.trial);
     }
     free(g.names);

@@ -27,6 +27,7 @@ static const entry entries[] = {
     REAL("known", "weight_decay", weight_decay),
     REAL("known", "warmup", warmup),
     REAL("known", "dropout", dropout),
+    REAL("known", "blend", blend),
     WHOLE("open", "steps", head_steps),
     WHOLE("open", "positives", head_positives),
     WHOLE("open", "negatives", head_negatives),
@@ -39,6 +40,9 @@ static const entry entries[] = {
     REAL("open", "gamma", gamma),
     WHOLE("open", "ascent_steps", ascent_steps),
     REAL("open", "ascent_rate", ascent_rate),
+    REAL("open", "positive_noise", positive_noise),
+    REAL("open", "fence_reject", fence_reject),
+    REAL("open", "fence_offset", fence_offset),
 };
 
 static void take(const json_t *value, const entry *e, rf_train_options *o)

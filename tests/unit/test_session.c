@@ -42,13 +42,6 @@ static double plain_margin(const rf_heads *h, size_t c, const double *z)
     return margin;
 }
 
-static void plain_logits(const rf_known *k, double *logits, const double *z)
-{
-    double hidden[WIDTH];
-    plain_layer(hidden, z, k->dense_w, k->dense_b, WIDTH, WIDTH, true);
-    plain_layer(logits, hidden, k->out_w, k->out_b, k->classes, WIDTH, false);
-}
-
 typedef struct plain {
     double *probabilities, *margins; /* [classes] */
     size_t class_index, nearest, margin_class;
@@ -72,30 +65,28 @@ static size_t top(const double *x, size_t n, double *gap)
 static plain answer_plainly(const rf_model *m, const float *feature)
 {
     size_t n = m->classes;
-    double z[WIDTH], sum = 0.0, gap_known, gap_open;
-    double *logits = malloc(n * sizeof *logits);
+    double z[WIDTH], sum = 0.0, gap;
     plain p = {.probabilities = malloc(n * sizeof(double)),
                .margins = malloc(n * sizeof(double))};
     for (size_t i = 0; i < WIDTH; i++)
         z[i] = (double)feature[i];
-    plain_logits(&m->known, logits, z);
-    p.nearest = top(logits, n, &gap_known);
-    for (size_t c = 0; c < n; c++) {
+    for (size_t c = 0; c < n; c++)
         p.margins[c] = plain_margin(&m->heads, c, z);
-        sum += p.probabilities[c] = exp(logits[c] - logits[p.nearest]);
-    }
+    p.nearest = p.margin_class = top(p.margins, n, &gap);
+    p.margin = p.margins[p.margin_class];
+    for (size_t c = 0; c < n; c++)
+        sum += p.probabilities[c] =
+            exp((double)m->calibration.temperature * (p.margins[c] - p.margin));
     for (size_t c = 0; c < n; c++)
         p.probabilities[c] /= sum;
-    p.margin_class = top(p.margins, n, &gap_open);
-    p.margin = p.margins[p.margin_class];
-    p.close = gap_known < 1e-4 || gap_open < 1e-4 || fabs(p.margin) < 1e-4;
-    double p_known = 1.0 / (1.0 + exp(-p.margin));
+    p.close = gap < 1e-4 || fabs(p.margin) < 1e-4;
+    double p_known = 1.0 / (1.0 + exp(-(double)m->calibration.bias -
+                                      (double)m->calibration.slope * p.margin));
     bool open = true;
     for (size_t c = 0; c < n; c++)
         open = open && p.margins[c] < 0.0;
     p.class_index = open ? RF_OPEN : p.nearest;
     p.confidence = open ? 1.0 - p_known : p_known * p.probabilities[p.nearest];
-    free(logits);
     return p;
 }
 
@@ -236,7 +227,7 @@ static void answers_by_plain_loops(void **state)
     o.max_tokens = f->model->max_tokens;
     rf_embedder *e = rf_embedder_new(f->model->encoder, &o, NULL);
     assert_non_null(e);
-    size_t open = 0, other_head = 0;
+    size_t open = 0;
     for (size_t i = 0; i < 300; i++) {
         const char *text = f->texts[i];
         float z[WIDTH];
@@ -245,12 +236,8 @@ static void answers_by_plain_loops(void **state)
         assert_memory_equal(d.feature, z, sizeof z);
         assert_answer(f->model, &d);
         open += d.class_index == RF_OPEN;
-        other_head += d.class_index != RF_OPEN && d.class_index != d.margin_class;
     }
-    /* The sample has every kind of decision, also a class whose own head did not say the
-     * most. */
-    assert_in_range(open, 60, 240);
-    assert_in_range(other_head, 30, 300);
+    assert_in_range(open, 60, 240); /* the sample has both kinds of answers */
     rf_embedder_free(e);
     rf_session_free(s);
 }

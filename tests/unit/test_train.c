@@ -164,6 +164,7 @@ static void each_switch_changes_the_heads_only(void **state)
     rf_model_free(want);
     rf_train_options o = base; /* without projection, a radius is of no consequence */
     o.no_projection = true;
+    o.ascent_steps = 0;
     want = train(data, &o);
     o.radius = 100.0f;
     rf_model *m = train(data, &o);
