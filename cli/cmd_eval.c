@@ -5,6 +5,7 @@
 #include "json_text.h"
 #include "screen.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -92,6 +93,33 @@ static rf_status sort_classes(result *r, rf_error *err)
 
 /* ---- Output ------------------------------------------------------------------------ */
 
+/* Where a share lies against an interval. */
+static const char *place(double share, const rf_promise *p)
+{
+    return share < p->low ? "below" : share > p->high ? "above" : "within";
+}
+
+static void put_promise(const result *r)
+{
+    const rf_evaluation *e = &r->e;
+    rf_promise p;
+    if (!rf_model_promise(r->model, &p))
+        return;
+    printf("promised   ");
+    if (p.most > 0.0)
+        printf("at most %.2f %% of open texts accepted; ", 100.0 * p.most);
+    printf("expected %.2f %% (95 %% interval %.2f to %.2f %%)\n", 100.0 * p.expected,
+           100.0 * p.low, 100.0 * p.high);
+    if (!e->n_open) {
+        printf("happened   there is no open text: nothing can be said\n");
+        return;
+    }
+    size_t accepted = rf_evaluation_accepted(e);
+    double share = (double)accepted / (double)e->n_open;
+    printf("happened   %.2f %% of open texts accepted (%zu of %zu), %s the interval\n",
+           100.0 * share, accepted, e->n_open, place(share, &p));
+}
+
 static void put_text(const result *r, bool all)
 {
     const rf_evaluation *e = &r->e;
@@ -103,6 +131,9 @@ static void put_text(const result *r, bool all)
     printf("F1-known  %6.2f %%\n", e->f1_known);
     printf("F1-open   %6.2f %%%s\n", e->f1_open,
            e->n_open ? "" : "  (there is no open text: F1-open and F1 mean little)");
+    if (e->n > 0)
+        printf("expected calibration error %.1f %%\n", e->calibration_error);
+    put_promise(r);
 
     printf("\n%-*s %9s %7s %7s %8s\n", SHOWN_NAME, "class, worst F1 first", "precision",
            "recall", "F1", "support");
@@ -128,6 +159,41 @@ static void put_number(const char *before, double v)
     json_put_double(stdout, v);
 }
 
+static void put_reliability(const rf_evaluation *e)
+{
+    put_number(",\n  \"calibration_error\": ", e->n ? e->calibration_error : NAN);
+    fputs(",\n  \"reliability\": [", stdout);
+    for (size_t i = 0; i < RF_RELIABILITY_BINS; i++) {
+        const rf_reliability_bin *b = &e->reliability[i];
+        size_t step = 100 / RF_RELIABILITY_BINS;
+        printf("%s\n    {\"from\": %zu, \"to\": %zu, \"count\": %zu", i ? "," : "",
+               i * step, (i + 1) * step, b->count);
+        put_number(", \"confidence\": ", b->count ? b->confidence : NAN);
+        put_number(", \"right\": ", b->count ? b->right : NAN);
+        fputs("}", stdout);
+    }
+    fputs("\n  ]", stdout);
+}
+
+/* In per cent, as everything here. */
+static void put_budget(const result *r)
+{
+    rf_promise p;
+    if (!rf_model_promise(r->model, &p))
+        return;
+    double share = (double)rf_evaluation_accepted(&r->e) / (double)r->e.n_open;
+    put_number(",\n  \"budget\": {\"max_false_accept\": ",
+               p.most > 0.0 ? 100.0 * p.most : NAN);
+    put_number(", \"expected_false_accept\": ", 100.0 * p.expected);
+    put_number(", \"interval\": [", 100.0 * p.low);
+    put_number(", ", 100.0 * p.high);
+    put_number("], \"false_accept\": ", 100.0 * share);
+    if (r->e.n_open)
+        printf(", \"interval_place\": \"%s\"}", place(share, &p));
+    else
+        fputs(", \"interval_place\": null}", stdout);
+}
+
 static void put_json(const result *r)
 {
     const rf_evaluation *e = &r->e;
@@ -135,7 +201,10 @@ static void put_json(const result *r)
     put_number(",\n  \"f1\": ", e->f1);
     put_number(",\n  \"f1_known\": ", e->f1_known);
     put_number(",\n  \"f1_open\": ", e->f1_open);
-    printf(",\n  \"n\": %zu,\n  \"n_open\": %zu,\n  \"per_class\": {", e->n, e->n_open);
+    printf(",\n  \"n\": %zu,\n  \"n_open\": %zu", e->n, e->n_open);
+    put_reliability(e);
+    put_budget(r);
+    fputs(",\n  \"per_class\": {", stdout);
     for (size_t i = 0; i <= e->classes; i++) {
         const rf_class_score *s = &e->scores[i];
         fputs(i ? ",\n    " : "\n    ", stdout);
@@ -235,8 +304,13 @@ const command command_eval = {
         "input. Labels that the model does not know count as open, whatever they are.\n\n"
         "F1 of a class is the harmonic mean of precision and recall. F1-known is its\n"
         "mean over the model's classes, F1-open that of open, and F1 the mean over\n"
-        "both. With --json: accuracy, f1, f1_known, f1_open, n, n_open, per_class (by\n"
-        "label: precision, recall, f1, support) and confusions (label, answer, count,\n"
-        "largest count first). All shares are in per cent.",
+        "both. The expected calibration error says how far, on average, the share of\n"
+        "right answers is from their confidence. Of a model with an error budget, what\n"
+        "it promised stands beside what happened.\n\n"
+        "With --json: accuracy, f1, f1_known, f1_open, n, n_open, calibration_error,\n"
+        "reliability (ten bins of confidence: from, to, count, confidence: the mean,\n"
+        "right: the share), budget (if there is one), per_class (by label: precision,\n"
+        "recall, f1, support) and confusions (label, answer, count, largest count\n"
+        "first). All shares are in per cent; null where there is nothing to divide.",
     .run = run,
 };

@@ -84,6 +84,14 @@ static void put_summary(const json_t *s)
                number(known, "dev_accuracy"));
 }
 
+static void put_calibration(const json_t *c)
+{
+    if (c)
+        printf("confidence slope %.4g, bias %.4g, temperature %.4g, from %s\n",
+               number(c, "slope"), number(c, "bias"), number(c, "temperature"),
+               word(c, "from"));
+}
+
 /* Every setting by its name, those in an object with its name before theirs. */
 static void put_settings(const json_t *settings, const char *before)
 {
@@ -148,6 +156,7 @@ static void put_text(const json_t *root, const char *path, long long bytes)
     printf("classes    %zu\n", json_array_size(json_object_get(root, "classes")));
     put_kept(json_object_get(root, "kept"));
     put_summary(json_object_get(root, "summary"));
+    put_calibration(json_object_get(root, "calibration"));
     printf("settings\n");
     put_settings(json_object_get(root, "settings"), "");
     put_classes(root);

@@ -264,8 +264,9 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
          .kind = OPTION_FLOAT,
          .value = &o->positive_noise,
          .arg = "X",
-         .help = "Move a class's texts by noise of so many standard deviations while "
-                 "its head learns (default: 1 below 80 rows per class, else 0).",
+         .help =
+             "Move a class's texts by noise of so many standard deviations while "
+             "its head learns (default: 1 up to 10 rows per class, falling to 0 at 80).",
          .most = 100.0},
         {.name = "ascent-steps",
          .kind = OPTION_SIZE,

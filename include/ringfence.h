@@ -452,6 +452,14 @@ typedef struct rf_class_score {
     double precision, recall, f1; /* 0..100; 0 where nothing could be divided */
 } rf_class_score;
 
+/* Answers whose confidence lies between i and i + 1 tenths (1 counts in the last). */
+#define RF_RELIABILITY_BINS 10
+typedef struct rf_reliability_bin {
+    size_t count, correct;
+    double confidence; /* mean, 0..100; 0 if there are none */
+    double right;      /* share that was right, likewise */
+} rf_reliability_bin;
+
 /* Figures in per cent, as published for open intent recognition: classes are the model's
  * and "open", which comes last. */
 typedef struct rf_evaluation {
@@ -460,6 +468,11 @@ typedef struct rf_evaluation {
     double accuracy, f1, f1_known, f1_open;
     rf_class_score *scores; /* [classes + 1] */
     size_t *confusion;      /* [classes + 1][classes + 1], rows: truth */
+    /* How far the confidence can be believed, answers of known and open together: the
+     * expected calibration error is the mean over the answers of how far the share of
+     * right ones in a bin is from the mean confidence there. */
+    double calibration_error;
+    rf_reliability_bin reliability[RF_RELIABILITY_BINS];
 } rf_evaluation;
 
 /* Classifies every row of data. Labels that the model does not know count as open. */
@@ -467,6 +480,19 @@ RF_API rf_status rf_evaluate(rf_session *session, const rf_dataset *data,
                              rf_evaluation *out, rf_error *err);
 /* Frees what the struct holds; accepts a zeroed one. */
 RF_API void rf_evaluation_release(rf_evaluation *evaluation);
+
+/* What a model that was trained to an error budget says about texts of no class, all
+ * shares 0..1. */
+typedef struct rf_promise {
+    double most;      /* of open texts may be accepted; 0: no such limit was set */
+    double expected;  /* share of open texts that is accepted */
+    double low, high; /* 95 % interval of that */
+} rf_promise;
+
+/* False if the model promises nothing. */
+RF_API bool rf_model_promise(const rf_model *model, rf_promise *out);
+/* The open texts of an evaluation that were given a class. */
+RF_API size_t rf_evaluation_accepted(const rf_evaluation *evaluation);
 
 /* ---- Reports ---------------------------------------------------------------------- */
 

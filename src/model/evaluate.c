@@ -53,6 +53,8 @@ static rf_status count(void *user, const rf_decision *decision, rf_error *err)
     tally *t = user;
     size_t truth = t->truth[rf_dataset_class(t->data, t->row++)];
     rf_evaluation_add(t->into, truth, decision->class_index);
+    rf_evaluation_add_confidence(t->into, truth == decision->class_index,
+                                 decision->confidence);
     return RF_OK;
 }
 
@@ -74,4 +76,20 @@ rf_status rf_evaluate(rf_session *session, const rf_dataset *data, rf_evaluation
         rf_evaluation_release(out);
     release_rows(&r);
     return st;
+}
+
+bool rf_model_promise(const rf_model *model, rf_promise *out)
+{
+    const json_t *budget = json_object_get(model->summary, "budget");
+    const json_t *expected = json_object_get(budget, "expected_false_accept");
+    const json_t *interval = json_object_get(budget, "interval");
+    const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
+    if (!json_is_number(expected) || !json_is_number(low) || !json_is_number(high))
+        return false;
+    *out = (rf_promise){
+        .most = json_number_value(json_object_get(budget, "max_false_accept")),
+        .expected = json_number_value(expected),
+        .low = json_number_value(low),
+        .high = json_number_value(high)};
+    return true;
 }

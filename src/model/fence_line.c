@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void rf_fence_move(rf_model *m, float offset)
 {
@@ -28,6 +29,23 @@ rf_status rf_fence_margins(const rf_model *m, const float *z, size_t n, rf_team 
             if (classes)
                 classes[from + i] = c;
         }
+    }
+    rf_judge_release(&judge);
+    return RF_OK;
+}
+
+rf_status rf_fence_all_margins(const rf_model *m, const float *z, size_t n, rf_team *team,
+                               float *margins, rf_error *err)
+{
+    rf_judge judge;
+    rf_status st = rf_judge_init(&judge, m, n, rf_team_size(team), err);
+    if (st != RF_OK)
+        return st;
+    for (size_t from = 0; from < n; from += judge.max_rows) {
+        size_t some = n - from < judge.max_rows ? n - from : judge.max_rows;
+        rf_judge_rows(&judge, m, z + from * m->known.width, some, team);
+        memcpy(margins + from * m->classes, judge.margins,
+               some * m->classes * sizeof *margins);
     }
     rf_judge_release(&judge);
     return RF_OK;

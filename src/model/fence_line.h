@@ -16,6 +16,10 @@ void rf_fence_move(rf_model *m, float offset);
 rf_status rf_fence_margins(const rf_model *m, const float *z, size_t n, rf_team *team,
                            float *margins, uint32_t *classes, rf_error *err);
 
+/* The margins of all fences, [n, classes]. */
+rf_status rf_fence_all_margins(const rf_model *m, const float *z, size_t n, rf_team *team,
+                               float *margins, rf_error *err);
+
 /* What has to be added to n margins for no more than this share of them, and one, to be
  * below 0; never less than 0. The one is for the odd text that one should not follow.
  * Sorts the margins. */

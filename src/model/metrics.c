@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 rf_status rf_evaluation_init(rf_evaluation *e, size_t classes, rf_error *err)
@@ -37,10 +38,41 @@ void rf_evaluation_add(rf_evaluation *e, size_t truth, size_t answer)
     e->confusion[id_of(e, truth) * (e->classes + 1) + id_of(e, answer)]++;
 }
 
+void rf_evaluation_add_confidence(rf_evaluation *e, bool right, float confidence)
+{
+    double c = confidence > 0.0f ? fmin((double)confidence, 1.0) : 0.0;
+    size_t at = (size_t)(c * RF_RELIABILITY_BINS);
+    rf_reliability_bin *b =
+        &e->reliability[at < RF_RELIABILITY_BINS ? at : RF_RELIABILITY_BINS - 1];
+    b->count++;
+    b->correct += right;
+    b->confidence += (100.0 * c - b->confidence) / (double)b->count;
+}
+
+size_t rf_evaluation_accepted(const rf_evaluation *e)
+{
+    size_t accepted = 0;
+    for (size_t i = 0; i < e->classes; i++)
+        accepted += e->confusion[e->classes * (e->classes + 1) + i];
+    return accepted;
+}
+
 /* In per cent; nothing of nothing is 0. */
 static double share(size_t part, size_t whole)
 {
     return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void finish_reliability(rf_evaluation *e)
+{
+    double sum = 0.0, n = 0.0;
+    for (size_t i = 0; i < RF_RELIABILITY_BINS; i++) {
+        rf_reliability_bin *b = &e->reliability[i];
+        b->right = share(b->correct, b->count);
+        sum += (double)b->count * fabs(b->right - b->confidence);
+        n += (double)b->count;
+    }
+    e->calibration_error = n > 0.0 ? sum / n : 0.0;
 }
 
 void rf_evaluation_finish(rf_evaluation *e)
@@ -71,4 +103,5 @@ void rf_evaluation_finish(rf_evaluation *e)
     e->f1_open = e->scores[e->classes].f1;
     e->f1_known = e->classes ? known / (double)e->classes : 0.0;
     e->f1 = (known + e->f1_open) / (double)ids;
+    finish_reliability(e);
 }

@@ -69,6 +69,18 @@ static json_t *describe_encoder(const rf_model *m, bool contained)
         "max_tokens", (json_int_t)m->max_tokens, "pooling", "mean");
 }
 
+/* Floats, which a fraction of 17 digits holds to the bit. A model that was never
+ * calibrated does not speak of it. */
+static bool describe_calibration(json_t *root, const rf_calibration *c)
+{
+    const char *from = rf_calibration_source_name(c->from);
+    return !from || json_object_set_new(
+                        root, "calibration",
+                        json_pack("{s:f, s:f, s:f, s:s}", "slope", (double)c->slope,
+                                  "bias", (double)c->bias, "temperature",
+                                  (double)c->temperature, "from", from)) == 0;
+}
+
 /* The trainer's own words, {} if it had none. */
 static json_t *words(json_t *own)
 {
@@ -83,6 +95,8 @@ json_t *rf_model_describe_as(const rf_model *m, rf_model_extent stored, rf_error
                 "a NaN or an infinity among the distances or radii of the classes");
         return NULL;
     }
+    if (rf_calibration_check(&m->calibration, err) != RF_OK)
+        return NULL;
     json_t *kept = json_pack("{s:I, s:b, s:b}", "rows",
                              (json_int_t)(stored.features ? m->n_rows : 0), "features",
                              stored.features, "texts", stored.texts);
@@ -92,9 +106,11 @@ json_t *rf_model_describe_as(const rf_model *m, rf_model_extent stored, rf_error
         "ringfence " RF_VERSION, "labels", list_labels(m), "encoder",
         describe_encoder(m, stored.encoder), "classes", describe_classes(m), "kept", kept,
         "settings", words(m->settings), "summary", words(m->summary));
-    if (!root)
-        rf_fail_nomem(err, 1024 + 256 * m->classes, "the description of a model");
-    return root;
+    if (root && describe_calibration(root, &m->calibration))
+        return root;
+    json_decref(root);
+    rf_fail_nomem(err, 1024 + 256 * m->classes, "the description of a model");
+    return NULL;
 }
 
 rf_status rf_model_describe(rf_model *m, rf_error *err)

@@ -83,6 +83,46 @@ static rf_status take_method(rf_model_reading *l)
     return RF_OK;
 }
 
+static rf_status want_float(const rf_model_reading *l, const json_t *object,
+                            const char *key, float *out)
+{
+    const json_t *v = json_object_get(object, key);
+    if (!json_is_number(v))
+        return rf_fail(l->err, RF_ERR_FORMAT, 0,
+                       "%s: \"calibration.%s\" is %s, wanted a number", l->name, key,
+                       rf_json_type(v));
+    *out = (float)json_number_value(v);
+    return RF_OK;
+}
+
+/* Models of before there was one do without: their margins are taken as they are. */
+static rf_status take_calibration(rf_model_reading *l)
+{
+    rf_calibration *c = &l->m->calibration;
+    json_t *object;
+    const char *from;
+    rf_status st;
+    if (!json_object_get(l->file->json, "calibration"))
+        return RF_OK;
+    if ((st = want_object(l, "calibration", &object)) != RF_OK ||
+        (st = want_float(l, object, "slope", &c->slope)) != RF_OK ||
+        (st = want_float(l, object, "bias", &c->bias)) != RF_OK ||
+        (st = want_float(l, object, "temperature", &c->temperature)) != RF_OK ||
+        (st = want_string(l, object, "from", &from)) != RF_OK)
+        return st;
+    c->from = RF_CALIBRATION_FROM_DEFAULTS;
+    if (strcmp(from, rf_calibration_source_name(c->from)) != 0)
+        c->from = RF_CALIBRATION_FROM_PSEUDO_OPEN;
+    if (strcmp(from, rf_calibration_source_name(c->from)) != 0)
+        return rf_fail(l->err, RF_ERR_FORMAT, 0,
+                       "%s: \"calibration.from\" is \"%.40s\", wanted \"defaults\" or "
+                       "\"pseudo-open\"",
+                       l->name, from);
+    rf_error why = {0};
+    st = rf_calibration_check(c, &why);
+    return st == RF_OK ? RF_OK : rf_fail(l->err, st, 0, "%s: %s", l->name, why.msg);
+}
+
 /* ---- The encoder ------------------------------------------------------------------- */
 
 /* A slim model names the files of its encoder by their sha256; these are the ones found.
@@ -228,7 +268,8 @@ static rf_status check_description(rf_model_reading *l, bool contained)
         m, (rf_model_extent){contained, m->n_rows > 0, m->texts}, l->err);
     if (!own)
         return l->err->code;
-    (void)json_object_del(own, "program"); /* any may have written it */
+    (void)json_object_del(own, "program");     /* any may have written it */
+    (void)json_object_del(own, "calibration"); /* taken from there, perhaps rounded */
     bool good = agrees(own, l->file->json, at, 0);
     json_decref(own);
     return good ? RF_OK
@@ -255,7 +296,8 @@ static rf_status load(rf_model_reading *l)
 {
     rf_status st;
     if ((st = take_method(l)) != RF_OK || (st = take_labels(l)) != RF_OK ||
-        (st = take_encoder(l)) != RF_OK || (st = rf_model_take_known(l)) != RF_OK ||
+        (st = take_calibration(l)) != RF_OK || (st = take_encoder(l)) != RF_OK ||
+        (st = rf_model_take_known(l)) != RF_OK ||
         (st = l->m->method->heads ? rf_model_take_heads(l) : rf_model_take_fence(l)) !=
             RF_OK ||
         (st = rf_model_take_classes(l)) != RF_OK ||

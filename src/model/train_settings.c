@@ -3,6 +3,7 @@
 #include "base/team.h"
 #include "open/method.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Stage 1 sees at least this many steps: a few rows are gone through more often. */
@@ -19,7 +20,7 @@
  * texts are made to stand for their surroundings, and other classes' texts weigh less.
  * Rows per class, on average: */
 #define FEW_ROWS 80
-#define FEW_POSITIVE_NOISE 1.0f
+#define NOISE_ROWS 10 /* up to so many, noise of a whole standard deviation */
 #define FEW_NEGATIVE_WEIGHT 0.05f
 #define NEGATIVE_WEIGHT 1.0f
 /* Share of the dev texts that fences may reject. With few texts per class the fences are
@@ -106,7 +107,9 @@ rf_status rf_train_resolve(rf_train_options *o, const rf_config *c, size_t rows,
     if (o->method && strcmp(o->method, "ovr") == 0)
         o->lambda = 0.0f;
     if (o->positive_noise < 0.0f)
-        o->positive_noise = each < FEW_ROWS ? FEW_POSITIVE_NOISE : 0.0f;
+        o->positive_noise = each >= FEW_ROWS    ? 0.0f
+                            : each > NOISE_ROWS ? sqrtf((float)NOISE_ROWS / (float)each)
+                                                : 1.0f;
     if (o->fence_reject == 0.0f)
         o->fence_reject = each < FEW_ROWS    ? FEW_REJECT
                           : each < MANY_ROWS ? REJECT
@@ -251,8 +254,8 @@ json_t *rf_train_settings_json(const rf_train_options *o)
         (double)a.negative_weight, "rho", (double)a.rho, "radius", (double)a.radius,
         "gamma", (double)a.gamma, "target_recall", (double)a.target_recall, "noise",
         a.noise, "projection", a.project, "ascent_steps", (json_int_t)a.ascent_steps,
-        "ascent_rate", (double)a.ascent_rate, "fence_reject", (double)o->fence_reject,
-        "fence_offset", (double)o->fence_offset);
+        "ascent_rate", (double)a.ascent_rate, "positive_noise", (double)a.positive_noise,
+        "fence_reject", (double)o->fence_reject, "fence_offset", (double)o->fence_offset);
     const rf_method *method = o->method ? rf_method_find(o->method) : NULL;
     if (!json || !method || method->heads)
         return json;

@@ -268,6 +268,27 @@ static rf_status run_heads(rf_training *t, const rf_ans_problem *problem)
     return st;
 }
 
+/* From margins to probabilities: nothing but folds can say how known and open texts lie
+ * (rf_calibration_fit_known), but the dev texts how the classes do. */
+static rf_status calibrate(rf_training *t)
+{
+    rf_model *m = t->model;
+    size_t n = t->dev.n, floats = 0;
+    m->calibration = RF_CALIBRATION_DEFAULT;
+    if (n == 0)
+        return RF_OK;
+    bool fits = rf_size_mul(n, m->classes, &floats) && floats <= SIZE_MAX / sizeof(float);
+    float *margins = fits ? rf_floats_new(floats) : NULL;
+    if (!margins)
+        return rf_fail_nomem(t->err, floats * sizeof *margins, "the dev texts");
+    rf_status st = rf_fence_all_margins(m, t->dev.z, n, t->team, margins, t->err);
+    if (st == RF_OK)
+        st = rf_calibration_fit_classes(&m->calibration, margins, t->dev.class_of, n,
+                                        m->classes, t->err);
+    free(margins);
+    return st;
+}
+
 /* ANS and its kin: one network per class. */
 static rf_status fit_heads(rf_training *t)
 {
@@ -296,7 +317,9 @@ static rf_status fit_heads(rf_training *t)
     for (size_t i = 0; i < classes && st == RF_OK; i++)
         m->radius[i] = t->reports[i].radius;
     free(keys);
-    return st == RF_OK ? rf_fence_settle(t) : st;
+    if (st == RF_OK)
+        st = rf_fence_settle(t);
+    return st == RF_OK ? calibrate(t) : st;
 }
 
 static rf_status fit_fence(rf_training *t)

@@ -60,8 +60,8 @@ static rf_status prepare(rf_report *r, const rf_report_options *o, rf_error *err
 static rf_status put_sections(rf_report *r, rf_error *err)
 {
     rf_status (*const parts[])(rf_report *, rf_error *) = {
-        rf_report_figures,    rf_report_margins,  rf_report_map,  rf_report_classes,
-        rf_report_confusions, rf_report_examples, rf_report_facts};
+        rf_report_figures, rf_report_margins,    rf_report_reliability, rf_report_map,
+        rf_report_classes, rf_report_confusions, rf_report_examples,    rf_report_facts};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         rf_status st = parts[i](r, err);
         if (st != RF_OK)

@@ -21,6 +21,9 @@ rf_status rf_report_figures(rf_report *r, rf_error *err);
 rf_status rf_report_margins(rf_report *r, rf_error *err);
 rf_status rf_report_map(rf_report *r, rf_error *err);
 
+/* model_reliability.c */
+rf_status rf_report_reliability(rf_report *r, rf_error *err);
+
 /* model_tables.c */
 rf_status rf_report_classes(rf_report *r, rf_error *err);
 rf_status rf_report_confusions(rf_report *r, rf_error *err);

@@ -55,6 +55,7 @@ static rf_status collect(void *user, const rf_decision *d, rf_error *err)
     rf_answers *a = c->a;
     size_t truth = c->truth[rf_dataset_class(c->data, c->row)];
     rf_evaluation_add(&a->score, truth, d->class_index);
+    rf_evaluation_add_confidence(&a->score, truth == d->class_index, d->confidence);
     a->rows[c->row] = (rf_answer){truth == RF_OPEN ? a->classes : truth,
                                   d->class_index == RF_OPEN ? a->classes : d->class_index,
                                   d->confidence, d->margin};

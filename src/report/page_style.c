@@ -70,7 +70,7 @@ static const char *const style[] = {
     "svg .line{fill:none;stroke-width:2;stroke-linejoin:round}",
     "svg .again{stroke-dasharray:6 3}",
     "svg .area{fill:currentColor;fill-opacity:.12}",
-    "svg .band{stroke:none;fill-opacity:.16}svg ",
+    "svg .band{stroke:none;fill-opacity:.16}.reliability rect{fill-opacity:.5}svg ",
     ".err{stroke:var(--ink);stroke-width:1.25;",
     "fill:none}svg .pts,svg .ptz{fill:none;stroke:none}svg .frame{fill:var(--paper);",
     "stroke:var(--soft)}svg .zoomed{fill:none;stroke:var(--soft);stroke-dasharray:2 2}\n",

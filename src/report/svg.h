@@ -1,5 +1,6 @@
 /*
- * svg.h - charts in a page (html.h): bars, lines, maps of points, heat tables
+ * svg.h - charts in a page (html.h): bars, lines, reliability, maps of points, heat
+ * tables
  *
  *   const double x[] = {1, 10, 100}, f1[] = {60, 72, 75}, low[] = {55, 70, 74}, ...;
  *   const rf_line lines[] = {{.name = "ans", .n = 3, .x = x, .y = f1, .low = low,
@@ -90,6 +91,18 @@ typedef struct rf_line_chart {
 } rf_line_chart;
 
 void rf_svg_lines(rf_page *p, const rf_line_chart *chart);
+
+/* ---- Reliability ------------------------------------------------------------------- */
+
+/* Answers by their confidence, in n_bins equal parts of 0 to 100 %. */
+typedef struct rf_reliability_chart {
+    const char *title, *description;
+    const double *right; /* [n_bins] share of right ones, in per cent, finite */
+    const size_t *count; /* [n_bins] 0: no bar */
+    size_t n_bins;
+} rf_reliability_chart;
+
+void rf_svg_reliability(rf_page *p, const rf_reliability_chart *chart);
 
 /* ---- Maps -------------------------------------------------------------------------- */
 

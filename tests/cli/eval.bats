@@ -81,6 +81,91 @@ JS
     sort -n "$BATS_TEST_TMPDIR/f1" | cmp - "$BATS_TEST_TMPDIR/f1"
 }
 
+@test "bins of confidence and the calibration error follow from the answers of predict" {
+    "$rf" eval m.rf test.tsv --json >"$BATS_TEST_TMPDIR/eval.json"
+    tail -n +2 test.tsv | cut -f1 | "$rf" predict m.rf --json >"$BATS_TEST_TMPDIR/answers"
+    tail -n +2 test.tsv | cut -f2 >"$BATS_TEST_TMPDIR/labels"
+    cd "$BATS_TEST_TMPDIR"
+    node - <<'JS'
+const assert = require('assert'), fs = require('fs');
+const lines = name => fs.readFileSync(name, 'utf8').trim().split('\n');
+const known = ['class1', 'class2', 'class3', 'class4'];
+const answers = lines('answers').map(l => JSON.parse(l)), labels = lines('labels').map(l => known.includes(l) ? l : 'open');
+const got = JSON.parse(fs.readFileSync('eval.json', 'utf8'));
+const same = (a, b, what) => assert(Math.abs(a - b) < 1e-4, `${what}: ${a}, wanted ${b}`); // predict writes floats
+let error = 0;
+assert.strictEqual(got.reliability.length, 10);
+got.reliability.forEach((bin, i) => {
+    const own = answers.map((a, k) => [a.confidence, a.label === labels[k]]).filter(([c]) => Math.min(Math.floor(c * 10), 9) === i);
+    const mean = own.reduce((s, [c]) => s + c, 0) / own.length, right = own.filter(([, r]) => r).length / own.length;
+    assert.deepStrictEqual([bin.from, bin.to, bin.count], [10 * i, 10 * i + 10, own.length]);
+    if (!own.length) return assert.deepStrictEqual([bin.confidence, bin.right], [null, null]);
+    same(bin.confidence, 100 * mean, 'confidence');
+    same(bin.right, 100 * right, 'right');
+    error += own.length / answers.length * 100 * Math.abs(mean - right);
+});
+assert(error > 0.1);
+same(got.calibration_error, error, 'calibration error');
+assert.strictEqual(got.budget, undefined);
+JS
+    value=$(json_file eval.json 'v.calibration_error.toFixed(1)')
+    run "$rf" eval "$BATS_FILE_TMPDIR/m.rf" "$BATS_FILE_TMPDIR/test.tsv"
+    grep -qx "expected calibration error $value %" <<<"$output"
+    [ "$(grep -c promised <<<"$output")" -eq 0 ]
+}
+
+@test "what a model promised stands beside what happened" {
+    cd "$BATS_TEST_TMPDIR"
+    # the same model with a budget in its summary, sealed again by other means
+    promise() { # budget as JSON
+        node - "$BATS_FILE_TMPDIR/m.rf" promised.rf "$1" <<'JS'
+const fs = require('fs'), crypto = require('crypto'), [from, to, budget] = process.argv.slice(2);
+const file = fs.readFileSync(from), n = Number(file.readBigUInt64LE(0)), header = JSON.parse(file.subarray(8, 8 + n));
+const about = JSON.parse(header.__metadata__['ringfence.json']);
+about.summary.budget = JSON.parse(budget);
+header.__metadata__['ringfence.json'] = JSON.stringify(about);
+let text = Buffer.from(JSON.stringify(header));
+text = Buffer.concat([text, Buffer.alloc((8 - text.length % 8) % 8, ' ')]);
+const length = Buffer.alloc(8), data = file.subarray(8 + n);
+length.writeBigUInt64LE(BigInt(text.length));
+crypto.createHash('sha256').update(length).update(text).digest().copy(data, data.length - 32);
+fs.writeFileSync(to, Buffer.concat([length, text, data]));
+JS
+    }
+    test=$BATS_FILE_TMPDIR/test.tsv
+    accepted=$("$rf" eval "$BATS_FILE_TMPDIR/m.rf" "$test" --json |
+        node -e 'const v = JSON.parse(require("fs").readFileSync(0)); console.log(v.confusions.filter(c => c.label === "open").reduce((s, c) => s + c.count, 0))')
+    share=$(awk "BEGIN { printf \"%.2f\", 100 * $accepted / 8 }")
+    promise '{"max_false_accept": 0.05, "expected_false_accept": 0.5, "interval": [0, 1]}'
+    run "$rf" eval promised.rf "$test"
+    has "$output" "promised   at most 5.00 % of open texts accepted; expected 50.00 % (95 % interval 0.00 to 100.00 %)"
+    has "$output" "happened   $share % of open texts accepted ($accepted of 8), within the interval"
+    "$rf" eval promised.rf "$test" --json >e.json
+    [ "$(json_file e.json 'const b = v.budget; [b.max_false_accept, b.expected_false_accept, b.interval, b.false_accept.toFixed(2), b.interval_place]')" = "5,50,0,100,$share,within" ]
+    # a model that kept to no promise, and one that does better than it said
+    promise '{"expected_false_accept": -1, "interval": [-2, -1]}'
+    run "$rf" eval promised.rf "$test"
+    has "$output" "promised   expected -100.00 %"
+    has "$output" "($accepted of 8), above the interval"
+    "$rf" eval promised.rf "$test" --json >e.json
+    [ "$(json_file e.json 'v.budget.max_false_accept')" = null ]
+    promise '{"expected_false_accept": 2, "interval": [1.5, 3]}'
+    run "$rf" eval promised.rf "$test"
+    has "$output" "($accepted of 8), below the interval"
+    # no open text
+    run "$rf" eval promised.rf "$BATS_FILE_TMPDIR/data.tsv"
+    has "$output" "happened   there is no open text: nothing can be said"
+    "$rf" eval promised.rf "$BATS_FILE_TMPDIR/data.tsv" --json >e.json
+    [ "$(json_file e.json '[v.budget.false_accept, v.budget.interval_place]')" = "," ]
+    # words that are no promise do no harm
+    promise '{"max_false_accept": "much", "interval": 7}'
+    run "$rf" eval promised.rf "$test"
+    [ "$status" -eq 0 ]
+    [ "$(grep -c promised <<<"$output")" -eq 0 ]
+    "$rf" report promised.rf "$test" -o r.html
+    has "$(cat r.html)" "How far the confidence can be believed"
+}
+
 @test "the same for any number of threads, from standard input, in every format" {
     "$rf" eval m.rf test.tsv --json --threads 1 >"$BATS_TEST_TMPDIR/want"
     "$rf" eval m.rf test.tsv --json --threads 2 | cmp - "$BATS_TEST_TMPDIR/want"
@@ -157,9 +242,13 @@ JS
     has "$output" "2 layers of width 32, 2 tuned"
     has "$output" "up to 40 tokens"
     has "$output" "training   44 rows; dev: 4 rows held out"
+    has "$output" "confidence slope 0.9, bias 0.2, temperature "
+    has "$output" ", from defaults"
     has "$output" "known.epochs = 10"
     has "$output" "open.steps = 15"
     "$rf" inspect m.rf --json >"$BATS_TEST_TMPDIR/i.json"
+    [ "$(json_file "$BATS_TEST_TMPDIR/i.json" 'Object.keys(v.calibration).sort()')" = bias,from,slope,temperature ]
+    [ "$(json_file "$BATS_TEST_TMPDIR/i.json" 'v.calibration.temperature > 0 && v.calibration.temperature !== 1')" = true ]
     [ "$(json_file "$BATS_TEST_TMPDIR/i.json" 'v.labels')" = class1,class2,class3,class4 ]
     [ "$(json_file "$BATS_TEST_TMPDIR/i.json" 'v.classes.map(c => c.rows)')" = 11,11,11,11 ]
     for c in 0 1 2 3; do

@@ -59,9 +59,9 @@ await test('the report shows every part', () => look('test', desktop, async page
     series: document.querySelectorAll('.legend button').length,
   }));
   assert.equal(got.tiles, 6);
-  assert.equal(got.figures.length, 3);
+  assert.equal(got.figures.length, 4);
   for (const [title, description, drawn] of got.figures) assert.ok(title && description && drawn, title);
-  assert.deepEqual(got.headings, ['Figures', 'How clear the answers are', 'Map of the texts', 'Classes', 'Worst confusions', 'Texts to look at', 'The model']);
+  assert.deepEqual(got.headings, ['Figures', 'How clear the answers are', 'How far the confidence can be believed', 'Map of the texts', 'Classes', 'Worst confusions', 'Texts to look at', 'The model']);
   assert.equal(got.classes, 13);
   assert.equal(got.heat, 13 * 13);
   assert.equal(got.series, 10);
@@ -70,6 +70,29 @@ await test('the report shows every part', () => look('test', desktop, async page
   assert.equal(p.told, p.n);
   await openAll(page);
   await shot(page, 'light');
+}));
+
+await test('confidence: bars as high as the share of right answers, a diagonal, a table', () => look('test', desktop, async page => {
+  const got = await page.evaluate(() => {
+    const svg = document.querySelector('svg.reliability'), box = e => e.getBoundingClientRect();
+    const line = box(svg.querySelector('.mark'));
+    return {
+      line: [line.width, line.height],
+      bars: [...svg.querySelectorAll('rect')].map(r => ({ height: box(r).height / line.height, bin: Math.floor((box(r).left + box(r).width / 2 - line.left) / line.width * 10) })),
+      counts: [...svg.querySelectorAll('.val')].map(t => t.textContent),
+      rows: [...document.querySelectorAll('[aria-label="Confidence and right answers"] tbody tr')].map(r => [...r.cells].map(c => c.textContent)),
+      words: document.querySelector('svg.reliability').closest('section').innerText,
+    };
+  });
+  assert.ok(got.line[0] > 300 && got.line[1] > 150);
+  assert.equal(got.rows.length, 10);
+  const full = got.rows.map((r, bin) => ({ bin, count: r[1], right: +r[3] / 100 })).filter(r => r.count !== '0');
+  assert.ok(full.length >= 2);
+  assert.equal(full.reduce((n, r) => n + +r.count.replace(',', ''), 0), rows('test').length);
+  assert.deepEqual(got.bars.map(b => b.bin), full.map(r => r.bin));
+  assert.deepEqual(got.counts, full.map(r => r.count));
+  got.bars.forEach((b, i) => assert.ok(Math.abs(b.height - full[i].right) < 0.01, `${b.height} for ${full[i].right}`));
+  assert.match(got.words, /expected calibration error is \d+\.\d/);
 }));
 
 await test('hostile names and texts stay text', () => look('test', desktop, async page => {
@@ -182,7 +205,7 @@ for (const [name, words] of Object.entries({ known: 'has no open text', open: 'h
   }));
 
 await test('every kind of chart is drawn', () => look('gallery', desktop, async page => {
-  assert.equal(await page.locator('svg[role=img]').count(), 4);
+  assert.equal(await page.locator('svg[role=img]').count(), 5);
   const sizes = await page.locator('svg .line, svg > rect, svg .band').evaluateAll(all => all.map(e => e.getBoundingClientRect().width));
   assert.ok(sizes.length >= 14 && sizes.every(w => w > 0));
 }));

@@ -141,6 +141,8 @@ rf_model *small_model(const char *dir, size_t classes, size_t tuned, rf_error *e
         m->tuned = tuned;
         tune(m->encoder, tuned);
         m->max_tokens = m->encoder->config.positions;
+        m->calibration =
+            (rf_calibration){0.7f, -1.0f / 3.0f, 1.9f, RF_CALIBRATION_FROM_PSEUDO_OPEN};
         m->settings = json_pack("{s:i, s:f}", "epochs", 3, "rho", 0.1);
         m->summary = json_pack("{s:[f, i, n]}", "losses", 1.0 / 3.0, 2);
         if (m->settings && m->summary && rf_model_describe(m, err) == RF_OK)

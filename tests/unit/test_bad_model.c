@@ -352,6 +352,24 @@ static void wrong_description(void **state)
         {{"encoder.files", "{}"}, 0, "does not fit", "encoder.files.config.json"},
         {{"kept.rows", "8"}, 0, "does not fit", "kept.rows"},
         {{"kept.texts", "false"}, 0, "does not fit", "kept.texts"},
+        {{"calibration", "[1, 0, 1]"}, 0, "\"calibration\" is an array", "an object"},
+        {{"calibration", "null"}, 0, "\"calibration\" is null", "wanted an object"},
+        {{"calibration", "{}"}, 0, "\"calibration.slope\" is missing", "a number"},
+        {{"calibration.slope", "\"1\""}, 0, "\"calibration.slope\" is a string", ""},
+        {{"calibration.bias", NULL}, 0, "\"calibration.bias\" is missing", "a number"},
+        {{"calibration.bias", "\"NaN\""}, 0, "\"calibration.bias\" is a string", ""},
+        {{"calibration.temperature", "[]"}, 0, "calibration.temperature\" is an arr", ""},
+        {{"calibration.temperature", NULL}, 0, "temperature\" is missing", "a number"},
+        {{"calibration.slope", "0"}, RF_ERR_NUMERIC, "the slope is 0", "above 0"},
+        {{"calibration.slope", "-0.5"}, RF_ERR_NUMERIC, "the slope is -0.5", "above 0"},
+        {{"calibration.slope", "1e-60"}, RF_ERR_NUMERIC, "the slope is 0", "above 0"},
+        {{"calibration.slope", "1e300"}, RF_ERR_NUMERIC, "the slope is inf", "finite"},
+        {{"calibration.bias", "-1e300"}, RF_ERR_NUMERIC, "the bias is -inf", "finite"},
+        {{"calibration.temperature", "0"}, RF_ERR_NUMERIC, "temperature is 0", "above 0"},
+        {{"calibration.temperature", "1000001"}, RF_ERR_NUMERIC, "the temperature", ""},
+        {{"calibration.from", "3"}, 0, "\"from\" is an integer", "wanted a string"},
+        {{"calibration.from", NULL}, 0, "\"from\" is missing", "wanted a string"},
+        {{"calibration.from", "\"hope\""}, 0, "from\" is \"hope\"", "pseudo-open"},
         {{"settings", "[]"}, 0, "\"settings\" is an array", "wanted an object"},
         {{"summary", NULL}, 0, "\"summary\" is missing", "wanted an object"},
     };
@@ -391,6 +409,64 @@ static void full_file_called_slim(void **state)
     rf_model_free(b);
 }
 
+/* A file of before there was one, and one that another hand wrote: integers, and
+ * fractions that no float is. */
+static void other_calibrations(void **state)
+{
+    (void)state;
+    static const char *const how[] = {NULL,
+                                      "{\"slope\": 2, \"bias\": 0.1, \"temperature\": 1, "
+                                      "\"from\": \"defaults\", \"more\": []}"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *const pair[] = {"calibration", how[i]};
+        size_t len;
+        sealed s;
+        unsigned char *file = saved(CLASSES, false, &len);
+        assert_true(sealed_take_apart(&s, file, len));
+        free(file);
+        tell(&s, pair);
+        file = sealed_put_together(&s, &len);
+        scratch_write(dir, "model.rf", file, len);
+        free(file);
+        sealed_release(&s);
+        rf_error err = {0};
+        rf_model *m = rf_model_load(path, &err);
+        if (!m)
+            fail_msg("%s", err.msg);
+        const rf_calibration *c = &m->calibration;
+        assert_true(c->slope == (i ? 2.0f : 1.0f) && c->bias == (i ? 0.1f : 0.0f) &&
+                    c->temperature == 1.0f);
+        assert_int_equal(c->from,
+                         i ? RF_CALIBRATION_FROM_DEFAULTS : RF_CALIBRATION_FROM_NOTHING);
+        rf_model_free(m);
+    }
+}
+
+/* JSON has no NaN and no infinity: the text of the description is not JSON then. */
+static void not_a_number(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"NaN", "Infinity", "1e999"};
+    for (size_t i = 0; i < 3; i++) {
+        size_t len;
+        sealed s;
+        unsigned char *file = saved(CLASSES, false, &len);
+        assert_true(sealed_take_apart(&s, file, len));
+        free(file);
+        char text[80];
+        snprintf(text, sizeof text, "{\"calibration\": {\"slope\": %s}}", numbers[i]);
+        json_decref(s.about);
+        s.about = NULL; /* what stands in the metadata stays */
+        sealed_set(&s, "ringfence.json", text);
+        file = sealed_put_together(&s, &len);
+        assert_non_null(file);
+        scratch_write(dir, "model.rf", file, len);
+        free(file);
+        sealed_release(&s);
+        refuse(RF_ERR_FORMAT, "model.rf", "not valid JSON");
+    }
+}
+
 static void newer_version(void **state)
 {
     (void)state;
@@ -415,9 +491,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(bytes_changed),     TEST(cut_anywhere),          TEST(the_tester_itself),
-        TEST(missing_tensors),   TEST(wrong_shapes),          TEST(wrong_numbers),
-        TEST(wrong_description), TEST(full_file_called_slim), TEST(newer_version),
+        TEST(bytes_changed),      TEST(cut_anywhere),          TEST(the_tester_itself),
+        TEST(missing_tensors),    TEST(wrong_shapes),          TEST(wrong_numbers),
+        TEST(wrong_description),  TEST(full_file_called_slim), TEST(newer_version),
+        TEST(other_calibrations), TEST(not_a_number),
     };
     return cmocka_run_group_tests_name("bad model", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Evaluation of a data set: the confusion matrix counted from single answers, and what
- * counts as open.
+ * Evaluation of a data set: the confusion matrix counted from single answers, what counts
+ * as open, the bins of confidence, and what a model promised.
  */
 #include "tiny_model.h"
 
@@ -46,7 +46,8 @@ static const char *const strange[] = {"a-new-one", "c0002x", "c000", "oos", "ope
 static void a_set_with_everything(void **state)
 {
     const fixture *f = *state;
-    size_t want[CLASSES + 1][CLASSES + 1] = {0}, n_open = 0;
+    size_t want[CLASSES + 1][CLASSES + 1] = {0}, n_open = 0, bins[10] = {0},
+                                       good[10] = {0};
     rf_dataset *data = rf_dataset_new(NULL);
     for (size_t i = 0; i < ROWS; i++) {
         char text[60], label[16];
@@ -61,6 +62,9 @@ static void a_set_with_everything(void **state)
         assert_int_equal(rf_classify(f->session, text, len, &d, NULL), RF_OK);
         want[truth][d.class_index == RF_OPEN ? CLASSES : d.class_index]++;
         n_open += truth == CLASSES;
+        size_t bin = d.confidence < 1.0f ? (size_t)(10.0 * (double)d.confidence) : 9;
+        bins[bin]++;
+        good[bin] += truth == (d.class_index == RF_OPEN ? CLASSES : d.class_index);
     }
     rf_evaluation e;
     assert_int_equal(rf_evaluate(f->session, data, &e, NULL), RF_OK);
@@ -76,6 +80,14 @@ static void a_set_with_everything(void **state)
     assert_in_range(answers_open, ROWS / 10, ROWS * 9 / 10);
     assert_int_equal(e.scores[CLASSES].predicted, answers_open);
     assert_true(e.accuracy == 100.0 * (double)right / ROWS);
+    for (size_t i = 0; i < 10; i++) {
+        assert_int_equal(e.reliability[i].count, bins[i]);
+        assert_int_equal(e.reliability[i].correct, good[i]);
+        assert_true(!bins[i] || (e.reliability[i].confidence >= 10.0 * (double)i &&
+                                 e.reliability[i].confidence <= 10.0 * (double)(i + 1)));
+    }
+    assert_true(e.calibration_error > 0.0 && e.calibration_error < 100.0);
+    assert_int_equal(rf_evaluation_accepted(&e), n_open - want[CLASSES][CLASSES]);
     rf_evaluation_release(&e);
     rf_dataset_free(data);
 }
@@ -121,6 +133,40 @@ static void an_empty_set(void **state)
     rf_dataset_free(data);
 }
 
+static void promises(void **state)
+{
+    const fixture *f = *state;
+    static const struct {
+        const char *summary; /* NULL: none at all */
+        double want[4];      /* most, expected, low, high; 9: no promise */
+    } cases[] = {
+        {NULL, {9}},
+        {"{}", {9}},
+        {"{\"budget\": {\"max_false_accept\": 0.01}}", {9}},
+        {"{\"budget\": {\"expected_false_accept\": 0.1, \"interval\": [0.2]}}", {9}},
+        {"{\"budget\": {\"expected_false_accept\": \"1\", \"interval\": [0, 1]}}", {9}},
+        {"{\"budget\": [0.1]}", {9}},
+        {"{\"budget\": {\"expected_false_accept\": 0.1, \"interval\": [0, 0.25]}}",
+         {0, 0.1, 0, 0.25}},
+        {"{\"budget\": {\"max_false_accept\": 0.02, \"expected_false_accept\": 0.01, "
+         "\"interval\": [0.005, 0.03], \"open_rows\": 300}}",
+         {0.02, 0.01, 0.005, 0.03}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rf_promise p = {8, 8, 8, 8};
+        f->model->summary =
+            cases[i].summary ? json_loads(cases[i].summary, 0, NULL) : NULL;
+        bool made = rf_model_promise(f->model, &p);
+        json_decref(f->model->summary);
+        f->model->summary = NULL;
+        assert_int_equal(made, cases[i].want[0] < 9);
+        if (made)
+            assert_true(p.most == cases[i].want[0] && p.expected == cases[i].want[1] &&
+                        p.low == cases[i].want[2] && p.high == cases[i].want[3]);
+        else
+            assert_true(p.most == 8 && p.high == 8);
+    }
+}
+
 static void not_while_a_text_is_half_fed(void **state)
 {
     const fixture *f = *state;
@@ -146,6 +192,7 @@ int main(void)
         cmocka_unit_test(a_set_with_everything),
         cmocka_unit_test(sets_of_one_kind),
         cmocka_unit_test(an_empty_set),
+        cmocka_unit_test(promises),
         cmocka_unit_test(not_while_a_text_is_half_fed),
     };
     return cmocka_run_group_tests_name("evaluate", tests, setup, teardown);

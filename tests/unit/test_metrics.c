@@ -213,13 +213,102 @@ static void too_many_classes(void **state)
     assert_null(e.confusion);
 }
 
+/* ---- Confidence -------------------------------------------------------------------- */
+
+/* Two answers in one bin, one in each of two others:
+ *   (1 |100 - 93.75| + 2 |50 - 84.375| + 1 |0 - 6.25|) / 4 */
+static void calibration_error_by_hand(void **state)
+{
+    (void)state;
+    rf_evaluation e;
+    assert_int_equal(rf_evaluation_init(&e, 2, NULL), RF_OK);
+    rf_evaluation_finish(&e);
+    SAME(e.calibration_error, 0.0); /* of nothing */
+    rf_evaluation_add_confidence(&e, true, 0.9375f);
+    rf_evaluation_add_confidence(&e, false, 0.875f);
+    rf_evaluation_finish(&e); /* may be asked in between */
+    SAME(e.calibration_error, (6.25 + 87.5) / 2);
+    rf_evaluation_add_confidence(&e, true, 0.8125f);
+    rf_evaluation_add_confidence(&e, false, 0.0625f);
+    rf_evaluation_finish(&e);
+    SAME(e.reliability[9].confidence, 93.75);
+    SAME(e.reliability[9].right, 100.0);
+    assert_int_equal(e.reliability[8].count, 2);
+    assert_int_equal(e.reliability[8].correct, 1);
+    SAME(e.reliability[8].confidence, 84.375);
+    SAME(e.reliability[8].right, 50.0);
+    assert_int_equal(e.reliability[5].count, 0);
+    SAME(e.reliability[5].confidence, 0.0);
+    SAME(e.calibration_error, (6.25 + 2 * 34.375 + 6.25) / 4);
+    rf_evaluation_release(&e);
+}
+
+/* Edges belong to the bin above, 1 to the last, and what is no share to the nearest end.
+ */
+static void edges_of_bins(void **state)
+{
+    (void)state;
+    static const struct {
+        float confidence;
+        size_t bin;
+    } cases[] = {{0.0f, 0},        {0.5f, 5},   {0.25f, 2},          {1.0f, 9},
+                 {0.99999994f, 9}, {1.5f, 9},   {-0.25f, 0},         {(float)NAN, 0},
+                 {0.49999997f, 4}, {1e-30f, 0}, {(float)INFINITY, 9}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rf_evaluation e;
+        assert_int_equal(rf_evaluation_init(&e, 1, NULL), RF_OK);
+        rf_evaluation_add_confidence(&e, true, cases[i].confidence);
+        rf_evaluation_finish(&e);
+        for (size_t b = 0; b < RF_RELIABILITY_BINS; b++)
+            assert_int_equal(e.reliability[b].count, b == cases[i].bin);
+        assert_true(e.calibration_error >= 0.0 && e.calibration_error <= 100.0);
+        rf_evaluation_release(&e);
+    }
+}
+
+/* Against sums over the rows themselves, a bin at a time. */
+static void calibration_error_of_rows(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    static float confidence[N];
+    static bool right[N];
+    rf_evaluation e;
+    assert_int_equal(rf_evaluation_init(&e, 3, NULL), RF_OK);
+    rf_rng r = rf_rng_open(rf_rng_key(5, 0, 0, 0));
+    for (size_t i = 0; i < N; i++) {
+        confidence[i] = sqrtf(rf_rng_uniform(&r));
+        right[i] = rf_rng_uniform(&r) < confidence[i] * confidence[i];
+        rf_evaluation_add_confidence(&e, right[i], confidence[i]);
+    }
+    rf_evaluation_finish(&e);
+    double want = 0.0;
+    for (size_t b = 0; b < 10; b++) {
+        double n = 0, sum = 0, good = 0;
+        for (size_t i = 0; i < N; i++)
+            if (floor(10.0 * (double)confidence[i]) == (double)b) {
+                n++;
+                sum += (double)confidence[i];
+                good += right[i];
+            }
+        assert_true(n > 0 && (double)e.reliability[b].count == n);
+        SAME(e.reliability[b].confidence, 100.0 * sum / n);
+        SAME(e.reliability[b].right, 100.0 * good / n);
+        want += n / N * fabs(sum / n - good / n);
+    }
+    assert_in_range((int)(1000.0 * want), 50, 300); /* these answers are too sure */
+    SAME(e.calibration_error, 100.0 * want);
+    rf_evaluation_release(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),          cmocka_unit_test(nothing_to_divide),
         cmocka_unit_test(no_open_rows),     cmocka_unit_test(nothing_but_open_rows),
         cmocka_unit_test(no_rows),          cmocka_unit_test(random_answers),
-        cmocka_unit_test(too_many_classes),
+        cmocka_unit_test(too_many_classes), cmocka_unit_test(calibration_error_by_hand),
+        cmocka_unit_test(edges_of_bins),    cmocka_unit_test(calibration_error_of_rows),
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

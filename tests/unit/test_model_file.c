@@ -128,6 +128,10 @@ static void same_classifier(const rf_model *a, const rf_model *b)
     same(a->stats.distance, b->stats.distance, c);
     same(a->stats.rows, b->stats.rows, c);
     same(a->radius, b->radius, c);
+    same(&a->calibration.slope, &b->calibration.slope, 1);
+    same(&a->calibration.bias, &b->calibration.bias, 1);
+    same(&a->calibration.temperature, &b->calibration.temperature, 1);
+    assert_int_equal(a->calibration.from, b->calibration.from);
     assert_true(json_equal(a->settings, b->settings));
     assert_true(json_equal(a->summary, b->summary));
 }
@@ -473,6 +477,29 @@ static void description(void **state)
     rf_model_free(m);
 }
 
+/* Floats of any kind come back to the bit; a model without calibration does not speak of
+ * it and comes back without. */
+static void calibration(void **state)
+{
+    (void)state;
+    static const rf_calibration kinds[] = {
+        {0.9f, 0.2f, 1.0f, RF_CALIBRATION_FROM_DEFAULTS},
+        {0x1.fffffep-126f, -0x1.234566p90f, 1e6f, RF_CALIBRATION_FROM_PSEUDO_OPEN},
+        {0x1.fffffep+127f, 0x1p-149f, 0x1.000002p-20f, RF_CALIBRATION_FROM_DEFAULTS},
+        {1.0f, 0.0f, 1.0f, RF_CALIBRATION_FROM_NOTHING}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        rf_model *m = make(TINY "encoder", 1);
+        m->calibration = kinds[i];
+        save(m, (rf_save_options){0});
+        rf_model *b = load();
+        same_classifier(m, b);
+        assert_memory_equal(&b->calibration, &kinds[i], sizeof kinds[i]);
+        assert_int_equal(strstr(rf_model_json(b), "\"calibration\"") == NULL, i == 3);
+        rf_model_free(m);
+        rf_model_free(b);
+    }
+}
+
 /* ---- Slim models and their encoder ------------------------------------------------- */
 
 static void encoder_of_a_slim_model(void **state)
@@ -621,6 +648,9 @@ static void numbers_not_to_be_saved(void **state)
                        m->stats.variance,
                        m->stats.distance + 1,
                        m->radius + 2,
+                       &m->calibration.slope,
+                       &m->calibration.bias,
+                       &m->calibration.temperature,
                        m->encoder->layers[1].up_w + 7,
                        m->encoder->layers[1].out_shift};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -641,10 +671,19 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(the_same_again), TEST(saved_again),    TEST(what_is_left_out),
-        TEST(as_specified),   TEST(half_precision), TEST(too_large_for_half),
-        TEST(labels),         TEST(description),    TEST(encoder_of_a_slim_model),
-        TEST(cached_encoder), TEST(full_disk),      TEST(numbers_not_to_be_saved),
+        TEST(the_same_again),
+        TEST(saved_again),
+        TEST(what_is_left_out),
+        TEST(as_specified),
+        TEST(half_precision),
+        TEST(too_large_for_half),
+        TEST(labels),
+        TEST(description),
+        TEST(calibration),
+        TEST(encoder_of_a_slim_model),
+        TEST(cached_encoder),
+        TEST(full_disk),
+        TEST(numbers_not_to_be_saved),
     };
     return cmocka_run_group_tests_name("model file", tests, NULL, NULL);
 }

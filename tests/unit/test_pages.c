@@ -265,6 +265,17 @@ static void put_map_and_heat(rf_page *p, size_t n)
     free(points);
 }
 
+static void put_reliability(rf_page *p)
+{
+    static const double right[] = {10, 0, 65.5, 100};
+    static const size_t count[] = {3, 0, 9949, 1234567};
+    rf_svg_reliability(p, &(rf_reliability_chart){.title = "Confidence & <truth>",
+                                                  .description = "Four bins.",
+                                                  .right = right,
+                                                  .count = count,
+                                                  .n_bins = 4});
+}
+
 static void every_chart(void **state)
 {
     (void)state;
@@ -274,13 +285,16 @@ static void every_chart(void **state)
     rf_page_begin(&p, "Gallery <of> charts", "For a look");
     put_bars_and_lines(&p);
     put_many_lines(&p);
+    put_reliability(&p);
     put_map_and_heat(&p, 300);
     rf_page_end(&p);
     assert_int_equal(p.err.code, RF_OK);
     const char *page = p.out.data;
-    assert_int_equal(occurrences(page, "role=\"img\""), 4);
-    assert_int_equal(occurrences(page, "<title id="), 4);
-    assert_int_equal(occurrences(page, "<rect class=\"k"), 5); /* one value is missing */
+    assert_int_equal(occurrences(page, "role=\"img\""), 5);
+    assert_int_equal(occurrences(page, "<title id="), 5);
+    /* of the bars one value is missing, of the bins one is empty */
+    assert_int_equal(occurrences(page, "<rect class=\"k"), 5 + 3);
+    assert_in(page, ">9.9k</text>");
     assert_in(page, "<title>Gallery &lt;of&gt; charts</title>");
     assert_in(page, "&lt;b&gt;oos&lt;/b&gt; &amp; &quot;others&quot;");
     assert_in(page, "a text \\u003c/script\\u003e");
@@ -304,6 +318,7 @@ static void charts_of_nothing(void **state)
     rf_svg_lines(&p,
                  &(rf_line_chart){.title = "t", .x = {.log = true}, .y = {.log = true}});
     rf_svg_map(&p, &(rf_map_chart){.title = "t"});
+    rf_svg_reliability(&p, &(rf_reliability_chart){.title = "t"});
     rf_page_heat(&p, &(rf_heat){.label = "t"});
     put_map_and_heat(&p, 0);
     put_map_and_heat(&p, 1);
@@ -467,6 +482,66 @@ static void figures_of_the_evaluation(void **state)
     rf_model_free(model);
 }
 
+/* The bars, the table and the words are those of rf_evaluate; what was promised stands
+ * beside what happened. */
+static void confidence_and_promise(void **state)
+{
+    (void)state;
+    static const char *const budget[] = {
+        "{\"budget\": {\"max_false_accept\": 0.01, \"expected_false_accept\": 0.008, "
+        "\"interval\": [0.004, 0.02]}}",
+        "{\"budget\": {\"expected_false_accept\": 0.5, \"interval\": [0.01, 0.999]}}",
+        "{\"budget\": {\"expected_false_accept\": 1, \"interval\": [0.9999, 1]}}"};
+    static const char *const where[] = {"above that", "within that", "below that"};
+    for (size_t i = 0; i < 4; i++) {
+        rf_model *model = described_model(CLASSES, -1.2f);
+        rf_dataset *data = make_set(300, CLASSES, i < 3 ? 4 : 0);
+        rf_session *session = rf_session_new(model, 2, NULL);
+        rf_evaluation e;
+        size_t len, bars = 0;
+        char want[160];
+        model->calibration.from = i ? RF_CALIBRATION_FROM_DEFAULTS : 0;
+        model->summary = json_loads(budget[i % 3], 0, NULL);
+        char *page = report(model, data, NULL, &len);
+        assert_sound(page, len);
+        assert_int_equal(rf_evaluate(session, data, &e, NULL), RF_OK);
+        size_t accepted = rf_evaluation_accepted(&e); /* some, not all */
+        assert_true(i == 3 || (accepted > 2 && accepted + 2 < e.n_open));
+        assert_in(page, "<h2>How far the confidence can be believed</h2>");
+        assert_in(page, ">Confidence and right answers</title>");
+        snprintf(want, sizeof want, "error is <b>%.1f&nbsp;%%</b>", e.calibration_error);
+        assert_in(page, want);
+        for (size_t b = 0; b < 10; b++) {
+            const rf_reliability_bin *bin = &e.reliability[b];
+            snprintf(want, sizeof want,
+                     bin->count ? "<th scope=\"row\">%zu to %zu</th><td class=\"n\">%zu"
+                                  "</td><td class=\"n\">%.1f</td><td class=\"n\">%.1f<"
+                                : "<th scope=\"row\">%zu to %zu</th><td class=\"n\">%zu"
+                                  "</td><td class=\"n\">&ndash;<",
+                     10 * b, 10 * (b + 1), bin->count, bin->confidence, bin->right);
+            assert_in(page, want);
+            bars += bin->count > 0;
+        }
+        const char *chart = strstr(page, "<svg class=\"reliability\"");
+        assert_non_null(chart);
+        size_t drawn = 0, most = (size_t)(strstr(chart, "</svg>") - chart);
+        for (size_t k = 0; k + 6 < most; k++)
+            drawn += strncmp(chart + k, "<rect ", 6) == 0;
+        assert_int_equal(drawn, bars);
+        assert_int_equal(strstr(page, "was not calibrated") != NULL, i == 0);
+        assert_int_equal(strstr(page, "every other text is open") != NULL, i > 0);
+        assert_in(page, i < 3 ? where[i] : "this test set has none");
+        assert_int_equal(strstr(page, "at most 1.00&nbsp;% of open") != NULL, i % 3 == 0);
+        snprintf(want, sizeof want, "(%zu of %zu)", accepted, e.n_open);
+        assert_int_equal(strstr(page, want) != NULL, i < 3);
+        free(page);
+        rf_evaluation_release(&e);
+        rf_session_free(session);
+        rf_dataset_free(data);
+        rf_model_free(model);
+    }
+}
+
 static void odd_test_sets(void **state)
 {
     (void)state;
@@ -527,6 +602,7 @@ int main(void)
         cmocka_unit_test(ten_thousand_points_are_small),
         cmocka_unit_test(same_bytes_for_any_number_of_threads),
         cmocka_unit_test(figures_of_the_evaluation),
+        cmocka_unit_test(confidence_and_promise),
         cmocka_unit_test(odd_test_sets),
         cmocka_unit_test(whole_or_not_at_all),
     };

@@ -1,0 +1,145 @@
+/* model_reliability.c - the report's section on confidence: does it keep its word? */
+#include "report/model_report.h"
+
+#include "model/model.h"
+#include "report/svg.h"
+
+/* The mean confidence and the share of right answers over all bins, in per cent. */
+static void overall(const rf_evaluation *e, double *confidence, double *right)
+{
+    double n = 0.0;
+    *confidence = *right = 0.0;
+    for (size_t i = 0; i < RF_RELIABILITY_BINS; i++) {
+        const rf_reliability_bin *b = &e->reliability[i];
+        n += (double)b->count;
+        *confidence += (double)b->count * b->confidence;
+        *right += (double)b->count * b->right;
+    }
+    *confidence /= n;
+    *right /= n;
+}
+
+static void put_words(rf_report *r)
+{
+    rf_page *p = &r->page;
+    double confidence, right;
+    overall(&r->a.score, &confidence, &right);
+    rf_page_add(p, "<p>The expected calibration error is <b>");
+    rf_page_number(p, r->a.score.calibration_error, 1);
+    rf_page_add(p, "&nbsp;%</b>: by so much the share of right answers differs from the "
+                   "confidence, on average. Taken together, the answers had a "
+                   "confidence of ");
+    rf_page_number(p, confidence, 1);
+    rf_page_add(p, "&nbsp;%, and ");
+    rf_page_number(p, right, 1);
+    rf_page_add(p, "&nbsp;% of them were right.</p>\n");
+    if (r->model->calibration.from == RF_CALIBRATION_FROM_NOTHING) {
+        rf_page_add(p, "<p class=\"note\">This model was not calibrated: take its "
+                       "confidence for an order of the answers.</p>\n");
+        return;
+    }
+    rf_page_add(p,
+                "<p class=\"note\">The confidence is meant for a stream in which every "
+                "other text is open; of this test set ");
+    rf_page_number(p, 100.0 * (double)r->open / (double)r->a.n, 1);
+    rf_page_add(p, "&nbsp;% are.</p>\n");
+}
+
+static void put_promise(rf_report *r)
+{
+    rf_page *p = &r->page;
+    rf_promise promise;
+    if (!rf_model_promise(r->model, &promise))
+        return;
+    rf_page_add(p, "<p class=\"promise\">");
+    if (promise.most > 0.0) {
+        rf_page_add(p, "The model was trained to accept at most ");
+        rf_page_number(p, 100.0 * promise.most, 2);
+        rf_page_add(p, "&nbsp;% of open texts. ");
+    }
+    rf_page_add(p, "It was expected to accept ");
+    rf_page_number(p, 100.0 * promise.expected, 2);
+    rf_page_add(p, "&nbsp;% of them (95&nbsp;% interval ");
+    rf_page_number(p, 100.0 * promise.low, 2);
+    rf_page_add(p, " to ");
+    rf_page_number(p, 100.0 * promise.high, 2);
+    if (!r->open) {
+        rf_page_add(
+            p,
+            "&nbsp;%); this test set has none, so it cannot show whether it does.</p>\n");
+        return;
+    }
+    size_t accepted = rf_evaluation_accepted(&r->a.score);
+    double share = (double)accepted / (double)r->open;
+    rf_page_add(p, "&nbsp;%). Here it accepted <b>");
+    rf_page_number(p, 100.0 * share, 2);
+    rf_page_add(p, "&nbsp;%</b> (");
+    rf_page_count(p, accepted);
+    rf_page_add(p, " of ");
+    rf_page_count(p, r->open);
+    rf_page_addf(p, "), which is %s that interval.</p>\n",
+                 share < promise.low    ? "below"
+                 : share > promise.high ? "above"
+                                        : "within");
+}
+
+static void put_table(rf_report *r)
+{
+    rf_page *p = &r->page;
+    static const rf_column columns[] = {{"confidence, %", false},
+                                        {"answers", true},
+                                        {"mean confidence, %", true},
+                                        {"right, %", true}};
+    rf_page_add(p, "<details>\n<summary>The numbers</summary>\n");
+    rf_page_table(p, "Confidence and right answers", columns, 4);
+    for (size_t i = 0; i < RF_RELIABILITY_BINS; i++) {
+        const rf_reliability_bin *b = &r->a.score.reliability[i];
+        size_t step = 100 / RF_RELIABILITY_BINS;
+        rf_page_addf(p, "<tr><th scope=\"row\">%zu to %zu</th><td class=\"n\">", i * step,
+                     (i + 1) * step);
+        rf_page_count(p, b->count);
+        for (size_t k = 0; k < 2; k++) {
+            rf_page_add(p, "</td><td class=\"n\">");
+            if (b->count)
+                rf_page_number(p, k ? b->right : b->confidence, 1);
+            else
+                rf_page_add(p, "&ndash;");
+        }
+        rf_page_add(p, "</td></tr>\n");
+    }
+    rf_page_table_end(p);
+    rf_page_add(p, "</details>\n");
+}
+
+rf_status rf_report_reliability(rf_report *r, rf_error *err)
+{
+    (void)err;
+    double right[RF_RELIABILITY_BINS];
+    size_t count[RF_RELIABILITY_BINS];
+    if (!r->a.n)
+        return RF_OK;
+    for (size_t i = 0; i < RF_RELIABILITY_BINS; i++) {
+        right[i] = r->a.score.reliability[i].right;
+        count[i] = r->a.score.reliability[i].count;
+    }
+    rf_page_section(
+        &r->page, "How far the confidence can be believed",
+        "Of the answers with a confidence of about 80&nbsp;%, some 80&nbsp;% "
+        "should be right: then the bars end on the dashed line. A bar that "
+        "ends below it is of answers that were too sure. The numbers over the "
+        "bars say how many answers there were; a bar of few says little.");
+    rf_svg_reliability(
+        &r->page, &(rf_reliability_chart){
+                      .title = "Confidence and right answers",
+                      .description = "A bar for each tenth of confidence: the share of "
+                                     "its answers that was right. The numbers stand in "
+                                     "the table below.",
+                      .right = right,
+                      .count = count,
+                      .n_bins = RF_RELIABILITY_BINS});
+    put_words(r);
+    put_promise(r);
+    put_table(r);
+    rf_page_section_end(&r->page);
+    return RF_OK;
+}
