@@ -142,7 +142,7 @@ static void each_switch_changes_the_heads_only(void **state)
     rf_dataset *data = make_data(12);
     rf_train_options base = quick();
     rf_model *want = train(data, &base);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         rf_train_options o = base;
         if (i == 0)
             o.lambda = 0.0f;
@@ -154,6 +154,8 @@ static void each_switch_changes_the_heads_only(void **state)
             o.ascent_steps = 3;
         if (i == 4)
             o.negative_weight = 2.0f;
+        if (i == 5)
+            o.positive_noise = 0.25f;
         rf_model *m = train(data, &o);
         size_t heads = m->classes * rf_head_floats(m->heads.width) * sizeof(float);
         assert_memory_equal(m->known.block, want->known.block,
