@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "screen.h"
+#include "tuning_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,8 +156,11 @@ static void put_text(const json_t *root, const char *path, long long bytes)
     put_encoder(json_object_get(root, "encoder"));
     printf("classes    %zu\n", json_array_size(json_object_get(root, "classes")));
     put_kept(json_object_get(root, "kept"));
-    put_summary(json_object_get(root, "summary"));
+    const json_t *summary = json_object_get(root, "summary");
+    put_summary(summary);
     put_calibration(json_object_get(root, "calibration"));
+    tuning_text_put(stdout, json_object_get(summary, "tuning"));
+    budget_text_put(stdout, json_object_get(summary, "budget"));
     printf("settings\n");
     put_settings(json_object_get(root, "settings"), "");
     put_classes(root);

@@ -25,7 +25,7 @@ typedef struct job {
 static rf_status check_output(const job *j, rf_error *err)
 {
     const char *inputs[] = {j->ask.data_path, j->ask.dev_path, j->ask.log_path,
-                            j->ask.open_path};
+                            j->ask.open_path, j->ask.settings_path};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (command_same_file(j->ask.output, inputs[i]))
             return rf_fail(err, RF_ERR_ARG, 0,
@@ -134,6 +134,7 @@ static rf_status train(job *j, rf_error *err)
         return st;
     rf_train_options *o = &j->ask.o;
     o->seed = j->ask.seed;
+    o->tune = (rf_tune_effort)j->ask.tune;
     o->progress = train_progress_tell;
     o->user = &j->progress;
     train_progress_take_signals();
@@ -161,6 +162,12 @@ static int run(const command *self, int argc, char **argv)
         return EXIT_USAGE;
     }
     rf_error err = {0}, log_err = {0};
+    if (j.ask.settings_path) {
+        if (train_options_settings(&j.ask, &err) != RF_OK)
+            return command_failed(&err);
+        train_options_list(&j.ask, options);
+        options_parse(self, options, n_options, argc, argv, &j.ask.data_path, 1, &n);
+    }
     rf_status st = train(&j, &err);
     rf_status log_st = train_progress_close(&j.progress, &log_err);
     int code = 0;
@@ -195,6 +202,11 @@ const command command_train = {
         "others, against synthetic texts around the class. A text that every head\n"
         "rejects is open. --method takes another way for stage 2, and with some methods\n"
         "another stage 1; they are there to be compared with.\n\n"
+        "--tune chooses settings by trainings that hide some of the classes: their "
+        "texts\n"
+        "are then texts of no class. --max-false-accept and --max-false-reject state an\n"
+        "error budget and put the fences where those trainings, or the dev texts, show\n"
+        "that it is kept; what the data cannot show is refused.\n\n"
         "The same data, options and seed give the same model to the last bit. Ctrl-C\n"
         "stops cleanly (exit status 130, or 143 after SIGTERM); with --checkpoint the\n"
         "same command and --resume go on later and give the same model. DIR is not\n"

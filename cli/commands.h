@@ -6,6 +6,7 @@
 #include "options.h"
 
 extern const command command_train;
+extern const command command_tune;
 extern const command command_predict;
 extern const command command_eval;
 extern const command command_report;

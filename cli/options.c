@@ -158,6 +158,26 @@ static bool set_real(const command *cmd, const option *o, const char *text)
     return false;
 }
 
+/* "1%", "0.01" */
+static bool set_share(const command *cmd, const option *o, const char *text)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (*end == '%') {
+        v /= 100.0;
+        end++;
+    }
+    if (*text && !strpbrk(text, " \t\n\v\f\rxX") && *end == '\0' && v >= o->least &&
+        v <= o->most) {
+        *(double *)o->value = v;
+        return true;
+    }
+    screen_complain("%s: --%s is \"%s\", wanted a share from %g to %g, or %g%% to %g%%",
+                    cmd->name, o->name, text, o->least, o->most, 100.0 * o->least,
+                    100.0 * o->most);
+    return false;
+}
+
 static bool set_choice(const command *cmd, const option *o, const char *text)
 {
     char all[200] = "";
@@ -182,6 +202,7 @@ static bool set(const command *cmd, const option *o, const char *text)
     case OPTION_SIZE: return set_size(cmd, o, text);
     case OPTION_FLOAT:
     case OPTION_REAL: return set_real(cmd, o, text);
+    case OPTION_SHARE: return set_share(cmd, o, text);
     case OPTION_CHOICE: return set_choice(cmd, o, text);
     }
     return false;

@@ -12,6 +12,7 @@ typedef enum option_kind {
     OPTION_SIZE,   /* size_t *value, min..max */
     OPTION_FLOAT,  /* float *value, least..most */
     OPTION_REAL,   /* double *value, least..most */
+    OPTION_SHARE,  /* double *value, least..most; "1%" is 0.01 */
     OPTION_TEXT,   /* const char **value */
     OPTION_CHOICE, /* int *value: index into choices */
 } option_kind;

@@ -1,14 +1,19 @@
 #include "train_options.h"
 
+#include "base/file.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #define BIG 1e6
+#define MAX_SETTINGS ((size_t)1 << 20) /* bytes of such a file */
+
+static const char *const efforts[] = {"off", "quick", "thorough", NULL};
 
 /* The ranges are those of rf_train; the defaults are those of the library. */
 size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
 {
-    r->o = rf_train_options_default();
+    r->o = r->has_base ? r->base : rf_train_options_default();
     r->seed = (size_t)r->o.seed;
     rf_train_options *o = &r->o;
     char names[METHOD_NAMES];
@@ -86,6 +91,35 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
                  "file in $TMPDIR",
          .shows_number = true,
          .max = 1 << 30},
+        {.name = "settings",
+         .kind = OPTION_TEXT,
+         .value = &r->settings_path,
+         .arg = "FILE",
+         .help = "Settings that ringfence tune has written; options count more."},
+        {.name = "tune",
+         .kind = OPTION_CHOICE,
+         .value = &r->tune,
+         .arg = "E",
+         .choices = efforts,
+         .help = "Choose settings on the data first: quick (at most three times the work "
+                 "of a training), thorough, off (default off)."},
+        {.name = "max-false-accept",
+         .kind = OPTION_SHARE,
+         .value = &o->max_false_accept,
+         .arg = "P",
+         .help = "Let in at most this share of the texts of no class, 1% or 0.01 "
+                 "(default: no budget).",
+         .least = 1e-6,
+         .most = 0.5},
+        {.name = "max-false-reject",
+         .kind = OPTION_SHARE,
+         .value = &o->max_false_reject,
+         .arg = "P",
+         .help =
+             "Call at most this share of the texts of known classes open (default: no "
+             "budget).",
+         .least = 1e-6,
+         .most = 0.5},
         {.name = "quiet",
          .kind = OPTION_FLAG,
          .value = &r->quiet,
@@ -325,6 +359,21 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
         for (size_t k = 0; k < groups[i].n && n < TRAIN_OPTIONS_MAX; k++)
             out[n++] = groups[i].list[k];
     return n;
+}
+
+rf_status train_options_settings(train_request *r, rf_error *err)
+{
+    rf_buffer text;
+    rf_train_options o = rf_train_options_default();
+    rf_buffer_init(&text, MAX_SETTINGS, r->settings_path);
+    rf_status st = rf_file_read(r->settings_path, &text, err);
+    if (st == RF_OK)
+        st = rf_train_options_take(&o, text.data ? text.data : "", text.len,
+                                   r->settings_path, err);
+    rf_buffer_release(&text);
+    r->base = o;
+    r->has_base = st == RF_OK;
+    return st;
 }
 
 static bool is_stdin(const char *path)

@@ -57,18 +57,21 @@ void train_progress_end(train_progress *p)
     fflush(p->log);
 }
 
-/* Ends of stages, ends of epochs, groups of heads. */
+/* Ends of stages, ends of epochs, groups of heads, folds. */
 static void write_log(train_progress *p, const rf_train_event *e)
 {
-    static const char *const names[] = {"encode", "known", "features", "open"};
+    static const char *const names[] = {"encode", "known", "features", "open", "folds"};
     bool known = e->stage == RF_STAGE_KNOWN, open = e->stage == RF_STAGE_OPEN;
-    if (known ? !e->epoch_end : !open && e->done < e->total)
+    bool folds = e->stage == RF_STAGE_FOLDS;
+    if (known || folds ? !e->epoch_end : !open && e->done < e->total)
         return;
     if (!train_progress_begin(p, names[e->stage]))
         return;
     fprintf(p->log, ", \"done\": %zu, \"total\": %zu", e->done, e->total);
     if (known)
         fprintf(p->log, ", \"epoch\": %zu, \"epochs\": %zu", e->epoch, e->epochs);
+    if (folds)
+        fprintf(p->log, ", \"fold\": %zu, \"folds\": %zu", e->epoch, e->epochs);
     if (known || open) {
         fputs(", \"loss\": ", p->log);
         json_put_double(p->log, e->loss);
@@ -123,6 +126,11 @@ static void show_moving(const rf_train_event *e)
         screen_progress_line(always, "heads: %zu of %zu, loss %.4f%s", e->done, e->total,
                              e->loss, left);
         break;
+    case RF_STAGE_FOLDS:
+        screen_progress_line(always, "without some classes: %zu of %zu, %.0f %%%s",
+                             e->epoch, e->epochs,
+                             100.0 * (double)e->done / (double)e->total, left);
+        break;
     }
 }
 
@@ -133,6 +141,9 @@ static void show_lines(train_progress *p, const rf_train_event *e)
     if (e->stage == RF_STAGE_KNOWN && e->epoch_end) {
         fprintf(stderr, "epoch %zu of %zu: loss %.4f%s, %s\n", e->epoch, e->epochs,
                 e->loss, dev, screen_time(time, e->seconds));
+    } else if (e->stage == RF_STAGE_FOLDS && e->epoch_end) {
+        fprintf(stderr, "without some classes: %zu of %zu, %s\n", e->epoch, e->epochs,
+                screen_time(time, e->seconds));
     } else if (e->stage == RF_STAGE_OPEN && e->done * 10 / e->total > p->tenths) {
         p->tenths = e->done * 10 / e->total;
         fprintf(stderr, "heads: %zu of %zu, loss %.4f, %s\n", e->done, e->total, e->loss,

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "json_text.h"
 #include "screen.h"
+#include "tuning_text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -229,6 +230,9 @@ rf_status train_report_model(train_progress *p, const rf_model *model,
             fprintf(stderr, "dev texts accepted by the head of their class: %.2f %%\n",
                     share);
         show_weak(root);
+        const json_t *summary = json_object_get(root, "summary");
+        tuning_text_put(stderr, json_object_get(summary, "tuning"));
+        budget_text_put(stderr, json_object_get(summary, "budget"));
     }
     json_decref(root);
     return RF_OK;

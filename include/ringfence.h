@@ -523,14 +523,18 @@ typedef enum rf_stage {
     RF_STAGE_KNOWN = 1,    /* tuning the upper layers and the classifier */
     RF_STAGE_FEATURES = 2, /* features of all texts from the tuned encoder */
     RF_STAGE_OPEN = 3,     /* one head per class */
+    RF_STAGE_FOLDS = 4, /* trainings without some classes, to choose settings and fences;
+                         * comes after RF_STAGE_ENCODE */
 } rf_stage;
 
 typedef struct rf_train_event {
     rf_stage stage;
-    size_t done, total;  /* texts; steps; texts; heads (methods without: not told) */
-    size_t epoch;        /* RF_STAGE_KNOWN: finished ones, from 1 when epoch_end */
-    size_t epochs;       /* planned at most */
-    bool epoch_end;      /* the next two are new */
+    size_t done, total;  /* texts; steps; texts; heads (methods without: not told); of
+                          * RF_STAGE_FOLDS parts of about the same time */
+    size_t epoch;        /* RF_STAGE_KNOWN: finished ones, from 1 when epoch_end;
+                          * RF_STAGE_FOLDS: the fold at work, from 1 */
+    size_t epochs;       /* planned at most; folds */
+    bool epoch_end;      /* the next two are new; the fold is done */
     double loss;         /* mean over the epoch; RF_STAGE_OPEN: over the last head */
     double dev_accuracy; /* 0..100, by which epochs are compared: accuracy, or the score
                           * of the method (docs/MODEL.md); negative without dev texts */
@@ -576,6 +580,14 @@ typedef struct rf_method_options {
 
 RF_API rf_method_options rf_method_options_default(void);
 
+/* Settings can be chosen on the data: trainings that hide some of the classes show what
+ * would be done with texts of no class (docs/MODEL.md, "Self-tuning"). */
+typedef enum rf_tune_effort {
+    RF_TUNE_OFF = 0,
+    RF_TUNE_QUICK = 1,    /* three folds, three candidates: about two more trainings */
+    RF_TUNE_THOROUGH = 2, /* six folds, eight candidates */
+} rf_tune_effort;
+
 /* Zero stands for "chosen from the data" where it says so. docs/MODEL.md explains every
  * number and how the default was found. */
 typedef struct rf_train_options {
@@ -620,6 +632,13 @@ typedef struct rf_train_options {
                          * rows per class */
     float fence_offset; /* added to every margin at the end; above 0 lets more in */
 
+    /* Chosen and promised with the help of folds; methods with heads only */
+    rf_tune_effort tune;
+    double max_false_accept; /* share of open texts that may be let in, up to 0.5; 0: no
+                              * budget. Replaces fence_reject and fence_offset. RF_ERR_ARG
+                              * if the data cannot support the claim */
+    double max_false_reject; /* share of known texts that may be called open; likewise */
+
     const char *checkpoint; /* directory; NULL: none */
     bool resume;            /* go on from it if there is something in it */
     rf_train_progress progress;
@@ -633,6 +652,21 @@ RF_API rf_train_options rf_train_options_default(void);
  * Same data, options and seed: same model to the last bit, for any number of threads. */
 RF_API rf_model *rf_train(const rf_dataset *train, const rf_dataset *dev,
                           const rf_train_options *options, rf_error *err);
+
+/* Only chooses the settings, with the effort of the options (RF_TUNE_OFF counts as
+ * quick): encodes the texts and runs the folds. *json is an object {"settings": ...,
+ * "tuning": ...}, NUL-terminated, freed with free(), NULL on failure. If there can be no
+ * folds the settings are those of the options, and tuning.why_not says why. Budgets and
+ * checkpoint do not count. */
+RF_API rf_status rf_tune_settings(const rf_dataset *train, const rf_dataset *dev,
+                                  const rf_train_options *options, char **json,
+                                  rf_error *err);
+
+/* Puts the settings of such an object into options; name is for messages. RF_ERR_FORMAT
+ * for keys that it should not have and for values out of range; then nothing is changed.
+ */
+RF_API rf_status rf_train_options_take(rf_train_options *options, const char *json,
+                                       size_t len, const char *name, rf_error *err);
 
 /* ---- Lab --------------------------------------------------------------------------- */
 

@@ -13,6 +13,12 @@ void rf_fence_move(rf_model *m, float offset)
         *rf_head_at(&m->heads, c).b3 += offset;
 }
 
+void rf_fence_move_each(rf_model *m, const float *offsets)
+{
+    for (size_t c = 0; c < m->classes; c++)
+        *rf_head_at(&m->heads, c).b3 += offsets[c];
+}
+
 rf_status rf_fence_margins(const rf_model *m, const float *z, size_t n, rf_team *team,
                            float *margins, uint32_t *classes, rf_error *err)
 {

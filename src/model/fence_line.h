@@ -11,6 +11,7 @@
 
 /* Adds to every margin; above 0 the fences stand further out. */
 void rf_fence_move(rf_model *m, float offset);
+void rf_fence_move_each(rf_model *m, const float *offsets); /* [classes] */
 
 /* The largest margin of each of n features, and its class (may be NULL). */
 rf_status rf_fence_margins(const rf_model *m, const float *z, size_t n, rf_team *team,

@@ -4,14 +4,22 @@
  *   texts -> tokens -> frozen layers (once) -> stage 1: upper layers, C-way classifier
  *         -> features -> class statistics   -> stage 2: one head per class
  *
+ * Before stage 1 settings may be chosen, or fences planned, on folds that run both stages
+ * without some of the classes (self_tune.h, budget.h).
+ *
  * After stage 1 the tuned layers are rounded to half precision, as they are stored; the
  * heads learn on exactly the features that a loaded model computes.
  */
+#include "base/memory.h"
 #include "base/rng.h"
+#include "model/budget.h"
+#include "model/self_tune.h"
+#include "model/settings_file.h"
 #include "model/train_settings.h"
 #include "model/training.h"
 #include "num/train.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +212,13 @@ static json_t *identify(const rf_training *t)
         json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "method", t->model->method->name,
                   "program", RF_VERSION, "kernels", rf_kernels_name(), "encoder",
                   t->model->encoder_sha256, "training data", hex[0], "dev data", hex[1]);
-    if (json && !list_settings(json, settings, "")) {
+    bool good = json && list_settings(json, settings, "");
+    char number[64];
+    snprintf(number, sizeof number, "%d %.9g %.9g", (int)t->o.tune, t->o.max_false_accept,
+             t->o.max_false_reject);
+    good =
+        good && json_object_set_new(json, "tuning and budgets", json_string(number)) == 0;
+    if (!good) {
         json_decref(json);
         json = NULL;
     }
@@ -259,7 +273,30 @@ static json_t *head_list(const rf_training *t)
     return NULL;
 }
 
-static rf_status describe(rf_training *t)
+/* What the folds gave. */
+typedef struct foresight {
+    rf_tuning tuning;
+    rf_budget budget;
+} foresight;
+
+static bool wants_budget(const rf_training *t)
+{
+    return t->o.max_false_accept > 0.0 || t->o.max_false_reject > 0.0;
+}
+
+static rf_status describe_folds(rf_training *t, const foresight *f)
+{
+    json_t *summary = t->model->summary;
+    bool good = true;
+    if (t->o.tune != RF_TUNE_OFF)
+        good = json_object_set_new(summary, "tuning", rf_tuning_json(&f->tuning)) == 0;
+    if (good && wants_budget(t))
+        good = json_object_set_new(summary, "budget",
+                                   rf_budget_json(&f->budget, t->model)) == 0;
+    return good ? RF_OK : rf_fail_nomem(t->err, 4096, "the summary");
+}
+
+static rf_status describe(rf_training *t, const foresight *f)
 {
     rf_model *m = t->model;
     const rf_tune_state *k = &t->known;
@@ -276,13 +313,15 @@ static rf_status describe(rf_training *t)
         t->dev.n ? json_real(k->best_loss) : json_null(), "heads", head_list(t));
     if (!m->settings || !m->summary)
         return rf_fail_nomem(t->err, 1024 + 256 * m->classes, "the summary");
-    return rf_model_describe(m, t->err);
+    rf_status st = describe_folds(t, f);
+    return st == RF_OK ? rf_model_describe(m, t->err) : st;
 }
 
 /* ---- All of it ----------------------------------------------------------------------
  */
 
-static rf_status run(rf_training *t, const rf_dataset *train, const rf_dataset *dev)
+/* Model, options and rows: all that can be refused before the work begins. */
+static rf_status prepare(rf_training *t, const rf_dataset *train, const rf_dataset *dev)
 {
     rf_status st;
     if (rf_dataset_rows(train) == 0)
@@ -297,35 +336,152 @@ static rf_status run(rf_training *t, const rf_dataset *train, const rf_dataset *
                                t->model->classes, t->err)) != RF_OK ||
         (st = split_rows(t, train, dev)) != RF_OK)
         return st;
+    if (t->o.tune != RF_TUNE_OFF && !t->model->method->heads)
+        return rf_fail(t->err, RF_ERR_ARG, 0,
+                       "method %s has no settings that tuning chooses: it needs ans or "
+                       "ovr",
+                       t->model->method->name);
+    return wants_budget(t) ? rf_budget_check(t) : RF_OK;
+}
+
+static rf_status encode(rf_training *t)
+{
+    t->team = rf_team_new(t->o.threads, t->err);
+    return t->team ? rf_training_encode(t) : RF_ERR_NOMEM;
+}
+
+static const rf_candidate *chosen(const foresight *f)
+{
+    return &f->tuning.trials[f->tuning.chosen];
+}
+
+/* Settings and fences by the folds; the rows are encoded. */
+static rf_status look_ahead(rf_training *t, foresight *f)
+{
+    if (t->o.tune == RF_TUNE_OFF && !wants_budget(t))
+        return RF_OK;
+    rf_status st = rf_self_tune(t, &f->tuning);
+    if (st != RF_OK || !wants_budget(t))
+        return st;
+    t->o.fence_reject = 1.0f; /* the budget says where the fences stand */
+    t->o.fence_offset = 0.0f;
+    return rf_budget_plan(&f->budget, t, chosen(f)->outcomes, f->tuning.folds);
+}
+
+/* The largest margin of an outcome, the fences being where the model has them. */
+static float settled_margin(const rf_training *t, const foresight *f, const rf_outcome *x)
+{
+    float best = -INFINITY;
+    for (size_t k = 0; k < RF_OUTCOME_HEADS && isfinite(x->margin[k]); k++) {
+        float move = wants_budget(t) ? f->budget.common + f->budget.own[x->head[k]]
+                                     : t->loosened + t->o.fence_offset;
+        best = x->margin[k] + move > best ? x->margin[k] + move : best;
+    }
+    return best;
+}
+
+/* Confidence by the folds, if there were any. */
+static rf_status calibrate(rf_training *t, const foresight *f)
+{
+    size_t n = 0, at = 0;
+    if (!f->tuning.trials || f->tuning.why_not[0])
+        return RF_OK;
+    const rf_outcomes *folds = chosen(f)->outcomes;
+    for (size_t i = 0; i < chosen(f)->folds; i++)
+        n += folds[i].n;
+    float *margin = rf_floats_new(n + 1);
+    uint8_t *known = calloc(n + 1, 1);
+    rf_status st = margin && known
+                       ? RF_OK
+                       : rf_fail_nomem(t->err, n * sizeof *margin, "the outcomes");
+    for (size_t i = 0; i < chosen(f)->folds && st == RF_OK; i++)
+        for (size_t k = 0; k < folds[i].n; k++) {
+            known[at] = !folds[i].row[k].hidden;
+            margin[at++] = settled_margin(t, f, &folds[i].row[k]);
+        }
+    if (st == RF_OK)
+        st = rf_calibration_fit_known(&t->model->calibration, margin, known, n, t->err);
+    free(known);
+    free(margin);
+    return st;
+}
+
+static rf_status run(rf_training *t, foresight *f, const rf_dataset *train,
+                     const rf_dataset *dev)
+{
+    rf_status st = prepare(t, train, dev);
+    if (st != RF_OK)
+        return st;
     json_t *identity = identify(t);
     st = identity ? rf_checkpoint_open(&t->checkpoint, t->o.checkpoint, t->o.resume,
                                        identity, t->err)
                   : rf_fail_nomem(t->err, 1024, "the training's identity");
     json_decref(identity);
-    if (st != RF_OK)
+    if (st != RF_OK || (st = encode(t)) != RF_OK || (st = look_ahead(t, f)) != RF_OK ||
+        (st = rf_training_known(t)) != RF_OK || (st = rf_training_features(t)) != RF_OK ||
+        (st = rf_training_open(t)) != RF_OK)
         return st;
-    t->team = rf_team_new(t->o.threads, t->err);
-    if (!t->team)
-        return RF_ERR_NOMEM;
-    if ((st = rf_training_encode(t)) != RF_OK || (st = rf_training_known(t)) != RF_OK ||
-        (st = rf_training_features(t)) != RF_OK || (st = rf_training_open(t)) != RF_OK ||
-        (st = keep_rows(t)) != RF_OK)
+    if (wants_budget(t) && (st = rf_budget_settle(&f->budget, t, chosen(f)->outcomes,
+                                                  f->tuning.folds)) != RF_OK)
         return st;
-    return describe(t);
+    if ((st = calibrate(t, f)) != RF_OK || (st = keep_rows(t)) != RF_OK)
+        return st;
+    return describe(t, f);
+}
+
+static void release(rf_training *t, foresight *f)
+{
+    rf_training_release(t);
+    rf_team_free(t->team);
+    rf_tuning_release(&f->tuning);
+    rf_budget_release(&f->budget);
 }
 
 rf_model *rf_train(const rf_dataset *train, const rf_dataset *dev,
                    const rf_train_options *options, rf_error *err)
 {
     rf_error local;
+    foresight f = {0};
     rf_training t = {.o = options ? *options : rf_train_options_default(),
                      .start = rf_seconds(),
                      .err = err ? err : &local};
-    rf_status st = run(&t, train, dev);
-    rf_training_release(&t);
-    rf_team_free(t.team);
+    rf_status st = run(&t, &f, train, dev);
+    release(&t, &f);
     if (st == RF_OK)
         return t.model;
     rf_model_free(t.model);
     return NULL;
+}
+
+/* ---- The settings alone -------------------------------------------------------------
+ */
+
+static rf_status write_settings(const rf_training *t, const foresight *f, char **json)
+{
+    json_t *root = json_pack("{s:o, s:o}", "settings", rf_settings_json(&t->o), "tuning",
+                             rf_tuning_json(&f->tuning));
+    *json = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
+    json_decref(root);
+    return *json ? RF_OK : rf_fail_nomem(t->err, 4096, "the settings");
+}
+
+rf_status rf_tune_settings(const rf_dataset *train, const rf_dataset *dev,
+                           const rf_train_options *options, char **json, rf_error *err)
+{
+    rf_error local;
+    foresight f = {0};
+    rf_training t = {.o = options ? *options : rf_train_options_default(),
+                     .start = rf_seconds(),
+                     .err = err ? err : &local};
+    *json = NULL;
+    t.o.checkpoint = NULL;
+    t.o.max_false_accept = t.o.max_false_reject = 0.0;
+    t.o.tune = t.o.tune == RF_TUNE_OFF ? RF_TUNE_QUICK : t.o.tune;
+    rf_status st;
+    if ((st = prepare(&t, train, dev)) == RF_OK && (st = encode(&t)) == RF_OK &&
+        (st = look_ahead(&t, &f)) == RF_OK)
+        st = write_settings(&t, &f, json);
+    release(&t, &f);
+    rf_model_free(t.model);
+    return st;
 }

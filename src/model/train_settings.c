@@ -147,6 +147,9 @@ rf_status rf_train_resolve(rf_train_options *o, const rf_config *c, size_t rows,
         {"blend", (double)o->blend, 0, 1},
         {"fence_reject", (double)o->fence_reject, 0, 1},
         {"fence_offset", (double)o->fence_offset, -big, big},
+        {"tune", (double)o->tune, RF_TUNE_OFF, RF_TUNE_THOROUGH},
+        {"max_false_accept", o->max_false_accept, 0, 0.5},
+        {"max_false_reject", o->max_false_reject, 0, 0.5},
     };
     rf_status st = check(ranges, sizeof ranges / sizeof ranges[0], err);
     if (st == RF_OK)

@@ -1,0 +1,383 @@
+#include "model/self_tune.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Stage 1 of a fold takes about as long as so many candidates' stage 2. */
+#define STAGE_1_STEPS 4
+#define PARTS_OF_A_STEP 100
+
+/* ---- Candidates -------------------------------------------------------------------- */
+
+typedef enum setting { NONE, BLEND, ASCENT, RHO, NEGATIVES, LAMBDA } setting;
+
+typedef struct candidate {
+    const char *name;
+    setting what;
+    float value; /* NEGATIVES: a factor */
+    rf_tune_effort from;
+} candidate;
+
+/* Those of a quick search first: they have helped most on public data. */
+static const candidate candidates[RF_MAX_TRIALS] = {
+    {"default", NONE, 0.0f, RF_TUNE_OFF},
+    {"no ascent", ASCENT, 0.0f, RF_TUNE_QUICK},
+    {"blend 1", BLEND, 1.0f, RF_TUNE_QUICK},
+    {"blend 0.25", BLEND, 0.25f, RF_TUNE_THOROUGH},
+    {"ascent 20", ASCENT, 20.0f, RF_TUNE_THOROUGH},
+    {"rho 0.5", RHO, 0.5f, RF_TUNE_THOROUGH},
+    {"negatives x 4", NEGATIVES, 4.0f, RF_TUNE_THOROUGH},
+    {"lambda 2", LAMBDA, 2.0f, RF_TUNE_THOROUGH},
+};
+
+/* False: it would be what was asked for anyway. */
+static bool change(rf_train_options *o, const candidate *c)
+{
+    const rf_train_options was = *o;
+    bool synthetic = o->lambda > 0.0f; /* else no shell, no ascent */
+    switch (c->what) {
+    case NONE: return true;
+    case BLEND: o->blend = c->value; return o->train_layers > 0 && o->blend != was.blend;
+    case ASCENT:
+        o->ascent_steps = (size_t)c->value;
+        return synthetic && o->ascent_steps != was.ascent_steps;
+    case RHO:
+        o->rho = c->value;
+        return synthetic && o->radius == 0.0f && o->rho != was.rho;
+    case NEGATIVES: o->negative_weight *= c->value; return true;
+    case LAMBDA: o->lambda = c->value; return synthetic && o->lambda != was.lambda;
+    }
+    return false;
+}
+
+rf_status rf_tuning_init(rf_tuning *u, rf_tune_effort effort, const rf_train_options *o,
+                         rf_error *err)
+{
+    *u = (rf_tuning){.effort = effort};
+    u->trials = calloc(RF_MAX_TRIALS, sizeof *u->trials);
+    if (!u->trials)
+        return rf_fail_nomem(err, RF_MAX_TRIALS * sizeof *u->trials, "the candidates");
+    rf_fence_positions(u->positions, o);
+    for (size_t i = 0; i < RF_MAX_TRIALS; i++) {
+        rf_train_options changed = *o;
+        if (candidates[i].from <= effort && change(&changed, &candidates[i]))
+            u->trials[u->n++] =
+                (rf_candidate){.name = candidates[i].name, .o = changed, .alive = true};
+    }
+    return RF_OK;
+}
+
+void rf_tuning_release(rf_tuning *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        for (size_t k = 0; k < RF_MAX_FOLDS; k++)
+            rf_outcomes_release(&u->trials[i].outcomes[k]);
+    free(u->trials);
+    *u = (rf_tuning){0};
+}
+
+/* ---- Figures ----------------------------------------------------------------------- */
+
+static double mean_of(const double *x, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return n ? sum / (double)n : 0.0;
+}
+
+static double sd_of(const double *x, size_t n)
+{
+    double mean = mean_of(x, n), sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += (x[i] - mean) * (x[i] - mean);
+    return n > 1 ? sqrt(sum / (double)(n - 1)) : 0.0;
+}
+
+static void take_column(const rf_candidate *t, size_t position, double f1[RF_MAX_FOLDS])
+{
+    for (size_t k = 0; k < t->folds; k++)
+        f1[k] = t->f1[k][position];
+}
+
+static size_t best_position(const rf_candidate *t)
+{
+    double f1[RF_MAX_FOLDS], most = -1.0;
+    size_t best = 0;
+    for (size_t p = 0; p < RF_FENCE_POSITIONS; p++) {
+        take_column(t, p, f1);
+        double mean = mean_of(f1, t->folds);
+        if (mean > most) { /* of equals the first, which may be the one asked for */
+            most = mean;
+            best = p;
+        }
+    }
+    return best;
+}
+
+/* a - b, fold by fold. */
+static size_t pair_up(const double *a, const double *b, size_t n, double *mean,
+                      double *sd)
+{
+    double d[RF_MAX_FOLDS];
+    size_t wins = 0;
+    for (size_t k = 0; k < n; k++) {
+        d[k] = a[k] - b[k];
+        wins += d[k] > 0.0;
+    }
+    *mean = mean_of(d, n);
+    *sd = sd_of(d, n);
+    return wins;
+}
+
+void rf_tuning_compare(rf_tuning *u)
+{
+    double base[RF_MAX_FOLDS], own[RF_MAX_FOLDS];
+    rf_candidate *first = &u->trials[0];
+    first->position = best_position(first);
+    take_column(first, first->position, base);
+    for (size_t i = 0; i < u->n; i++) {
+        rf_candidate *t = &u->trials[i];
+        t->position = best_position(t);
+        take_column(t, t->position, own);
+        t->wins = pair_up(own, base, t->folds, &t->difference, &t->difference_sd);
+        t->sd = sd_of(own, t->folds);
+        t->mean = mean_of(base, first->folds) + t->difference;
+    }
+}
+
+/* ---- The race ---------------------------------------------------------------------- */
+
+static size_t survivors(size_t n)
+{
+    size_t half = (n + 1) / 2;
+    return half < 2 ? 2 : half;
+}
+
+void rf_tuning_halve(rf_tuning *u)
+{
+    size_t alive = 0;
+    rf_tuning_compare(u);
+    for (size_t i = 0; i < u->n; i++)
+        alive += u->trials[i].alive;
+    for (size_t stay = survivors(alive); alive > stay; alive--) {
+        size_t worst = 0; /* the default, which never goes */
+        for (size_t i = 1; i < u->n; i++)
+            if (u->trials[i].alive &&
+                (worst == 0 || u->trials[i].mean <= u->trials[worst].mean))
+                worst = i;
+        u->trials[worst].alive = false;
+        for (size_t k = 0; k < RF_MAX_FOLDS; k++)
+            rf_outcomes_release(&u->trials[worst].outcomes[k]);
+    }
+}
+
+static bool convincing(double difference, size_t wins, size_t folds)
+{
+    return difference > RF_TUNE_ADVANTAGE && 2 * wins > folds;
+}
+
+static void choose_fence(rf_tuning *u)
+{
+    const rf_candidate *t = &u->trials[u->chosen];
+    double best[RF_MAX_FOLDS], asked[RF_MAX_FOLDS];
+    rf_fence_gain *g = &u->fence;
+    take_column(t, t->position, best);
+    take_column(t, 0, asked);
+    *g = (rf_fence_gain){.position = t->position};
+    g->wins = pair_up(best, asked, t->folds, &g->difference, &g->difference_sd);
+    if (!convincing(g->difference, g->wins, t->folds))
+        g->position = 0;
+}
+
+/* best: the candidate that came nearest to winning, 0 if there was no other. */
+static void say(rf_tuning *u, size_t best)
+{
+    const rf_candidate *t = &u->trials[best];
+    const rf_fence_gain *g = &u->fence;
+    char fence[100] = "the fence stays where it was asked for";
+    if (g->position > 0)
+        snprintf(fence, sizeof fence,
+                 "moving the fence wins in %zu of %zu folds by %.1f +- %.1f points",
+                 g->wins, u->folds, g->difference, g->difference_sd);
+    if (best == 0)
+        snprintf(u->verdict, sizeof u->verdict, "no other settings were tried; %s",
+                 fence);
+    else if (u->chosen == best)
+        snprintf(u->verdict, sizeof u->verdict,
+                 "\"%s\" wins in %zu of %zu folds by %.1f +- %.1f points; %s", t->name,
+                 t->wins, t->folds, t->difference, t->difference_sd, fence);
+    else
+        snprintf(u->verdict, sizeof u->verdict,
+                 "the settings stay: \"%s\", the best of the others, wins in %zu of %zu "
+                 "folds by %.1f +- %.1f points, which is not enough; %s",
+                 t->name, t->wins, t->folds, t->difference, t->difference_sd, fence);
+}
+
+void rf_tuning_decide(rf_tuning *u)
+{
+    size_t best = 0;
+    rf_tuning_compare(u);
+    for (size_t i = 1; i < u->n; i++)
+        if (u->trials[i].folds == u->folds &&
+            (best == 0 || u->trials[i].mean > u->trials[best].mean))
+            best = i;
+    const rf_candidate *t = &u->trials[best];
+    u->chosen = convincing(t->difference, t->wins, t->folds) ? best : 0;
+    choose_fence(u);
+    say(u, best);
+}
+
+rf_train_options rf_tuning_options(const rf_tuning *u)
+{
+    rf_train_options o = u->trials[u->chosen].o;
+    o.fence_reject = u->positions[u->fence.position].reject;
+    o.fence_offset = u->positions[u->fence.position].offset;
+    return o;
+}
+
+/* ---- Running it -------------------------------------------------------------------- */
+
+/* For the caller's progress function. */
+typedef struct course {
+    rf_training *t;
+    size_t fold, folds;
+    size_t done, total; /* steps */
+    size_t step;        /* how many of them the work at hand is */
+    double start;
+} course;
+
+static int tell(course *c, double part, bool fold_end)
+{
+    const rf_train_options *o = &c->t->o;
+    if (!o->progress)
+        return 0;
+    double now = rf_seconds();
+    size_t total = c->total * PARTS_OF_A_STEP;
+    size_t done =
+        c->done * PARTS_OF_A_STEP + (size_t)(part * (double)(c->step * PARTS_OF_A_STEP));
+    done = done < total ? done : total;
+    const rf_train_event e = {.stage = RF_STAGE_FOLDS,
+                              .done = done,
+                              .total = total,
+                              .epoch = c->fold,
+                              .epochs = c->folds,
+                              .epoch_end = fold_end,
+                              .dev_accuracy = -1.0,
+                              .seconds = now - c->t->start,
+                              .seconds_left = done ? (now - c->start) / (double)done *
+                                                         (double)(total - done)
+                                                   : -1.0};
+    return o->progress(o->user, &e);
+}
+
+static int told(void *user, double part)
+{
+    return tell(user, part, false);
+}
+
+/* Steps that a race of n candidates will take. */
+static size_t steps_of(size_t n, size_t folds)
+{
+    size_t steps = 0;
+    for (size_t i = 0; i < folds; i++) {
+        steps += STAGE_1_STEPS + n;
+        n = n < survivors(n) ? n : survivors(n);
+    }
+    return steps;
+}
+
+static rf_status run_fold(rf_training *t, rf_tuning *u, const rf_fold_plan *plan,
+                          size_t number, course *c)
+{
+    rf_fold fold;
+    c->fold = number + 1;
+    c->step = STAGE_1_STEPS;
+    rf_status st = rf_fold_begin(&fold, t, plan, number, told, c);
+    if (st != RF_OK)
+        return st;
+    c->done += c->step;
+    c->step = 1;
+    for (size_t i = 0; i < u->n && st == RF_OK; i++) {
+        rf_candidate *trial = &u->trials[i];
+        if (!trial->alive)
+            continue;
+        st = rf_fold_try(&fold, &trial->o, &trial->outcomes[number]);
+        if (st == RF_OK)
+            st = rf_outcomes_f1(&trial->outcomes[number], t->model->classes, u->positions,
+                                RF_FENCE_POSITIONS, trial->f1[number], t->err);
+        trial->folds++;
+        c->done++;
+    }
+    rf_fold_end(&fold);
+    if (st == RF_OK && tell(c, 0.0, true) != 0)
+        st = rf_fail(t->err, RF_ERR_STOPPED, 0, "training was stopped");
+    return st;
+}
+
+rf_status rf_self_tune(rf_training *t, rf_tuning *u)
+{
+    rf_fold_plan plan;
+    rf_status st = rf_tuning_init(u, t->o.tune, &t->o, t->err);
+    if (st != RF_OK || rf_folds_impossible(t, u->why_not))
+        return st;
+    st = rf_fold_plan_make(&plan, t->model->classes, t->o.tune, t->o.seed, t->err);
+    if (st != RF_OK)
+        return st;
+    u->folds = plan.folds;
+    course c = {.t = t,
+                .folds = plan.folds,
+                .total = steps_of(u->n, plan.folds),
+                .start = rf_seconds()};
+    for (size_t i = 0; i < plan.folds && st == RF_OK; i++) {
+        st = run_fold(t, u, &plan, i, &c);
+        if (st == RF_OK && i + 1 < plan.folds)
+            rf_tuning_halve(u);
+    }
+    rf_fold_plan_release(&plan);
+    if (st != RF_OK)
+        return st;
+    rf_tuning_decide(u);
+    if (u->effort != RF_TUNE_OFF)
+        t->o = rf_tuning_options(u);
+    return RF_OK;
+}
+
+/* ---- In words ---------------------------------------------------------------------- */
+
+static json_t *trial_json(const rf_tuning *u, const rf_candidate *t)
+{
+    return json_pack(
+        "{s:s, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:b}", "name", t->name, "folds",
+        (json_int_t)t->folds, "f1", t->mean, "sd", t->sd, "difference", t->difference,
+        "difference_sd", t->difference_sd, "wins", (json_int_t)t->wins, "fence_reject",
+        (double)u->positions[t->position].reject, "fence_offset",
+        (double)u->positions[t->position].offset, "chosen", t == &u->trials[u->chosen]);
+}
+
+json_t *rf_tuning_json(const rf_tuning *u)
+{
+    static const char *const efforts[] = {"off", "quick", "thorough"};
+    if (u->why_not[0])
+        return json_pack("{s:s, s:I, s:s}", "effort", efforts[u->effort], "folds",
+                         (json_int_t)0, "why_not", u->why_not);
+    json_t *list = json_array();
+    bool good = list;
+    for (size_t i = 0; i < u->n && good; i++)
+        good = json_array_append_new(list, trial_json(u, &u->trials[i])) == 0;
+    if (!good) {
+        json_decref(list);
+        return NULL;
+    }
+    const rf_fence_gain *g = &u->fence;
+    const rf_fence_position *p = &u->positions[g->position];
+    return json_pack("{s:s, s:I, s:o, s:s, s:{s:f, s:f, s:b, s:f, s:f, s:I}, s:s}",
+                     "effort", efforts[u->effort], "folds", (json_int_t)u->folds,
+                     "candidates", list, "chosen", u->trials[u->chosen].name, "fence",
+                     "fence_reject", (double)p->reject, "fence_offset", (double)p->offset,
+                     "moved", g->position > 0, "difference", g->difference,
+                     "difference_sd", g->difference_sd, "wins", (json_int_t)g->wins,
+                     "verdict", u->verdict);
+}
