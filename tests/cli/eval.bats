@@ -242,7 +242,7 @@ JS
     has "$output" "2 layers of width 32, 2 tuned"
     has "$output" "up to 40 tokens"
     has "$output" "training   44 rows; dev: 4 rows held out"
-    has "$output" "confidence slope 0.9, bias 0.2, temperature "
+    has "$output" "confidence slope 0.83, bias 0.24, temperature "
     has "$output" ", from defaults"
     has "$output" "known.epochs = 10"
     has "$output" "open.steps = 15"
