@@ -622,7 +622,8 @@ typedef struct rf_train_options {
     float radius;          /* above 0: this radius for every class instead */
     float gamma;           /* the shell is radius to gamma radius */
     float positive_noise;  /* the class's texts are moved by noise of so many standard
-                            * deviations; below 0: chosen from the rows per class */
+                            * deviations; below 0: chosen from the rows per class; with
+                            * lambda 0 none */
     bool no_noise;         /* start at the example itself instead of beside it */
     bool no_projection;    /* leave the points where noise and ascent put them */
     size_t ascent_steps;   /* 0: no ascent */

@@ -225,6 +225,7 @@ static bool apply_ablation(const char *what, rf_train_options *o)
         o->lambda = 0.0f;
     o->no_projection = i < 2;
     o->ascent_steps = i < 3 ? 0 : ASCENT_STEPS;
+    o->positive_noise = 0.0f; /* no part of the paper's method */
     return true;
 }
 
@@ -262,7 +263,7 @@ rf_status rf_variant_apply(const char *variant, rf_train_options *o,
         o->blend = (float)x;
     else if (strcmp(name, "jitter") == 0)
         o->positive_noise = (float)x;
-    else if (strcmp(name, "reject") == 0 && x <= 1.0)
+    else if (strcmp(name, "reject") == 0 && x > 0.0 && x <= 1.0)
         o->fence_reject = (float)x;
     else if (strcmp(name, "rows") == 0 && whole && x >= 1.0)
         split->rows_per_class = (size_t)x;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAM_PORTRAIT (UINT64_C(6) << 40)
+#define STREAM_PORTRAIT (UINT64_C(7) << 40)
 #define AT_ONCE 8 /* synthetic negatives */
 
 typedef struct sitting {

@@ -65,13 +65,14 @@ static int ascending(const void *a, const void *b)
 
 float rf_fence_loosening(float *margins, size_t n, double share)
 {
-    size_t outside = (size_t)(share * (double)n) + 1;
+    /* A share that was a float may be a little less than what was meant. */
+    size_t outside = (size_t)((share + 1e-6) * (double)n) + 1;
     if (outside >= n)
         return 0.0f;
     qsort(margins, n, sizeof *margins, ascending);
     float first_inside = margins[outside];
     /* A little more than needed: the sum within the head rounds. */
-    return first_inside < 0.0f ? -first_inside * (1.0f + 1e-5f) : 0.0f;
+    return first_inside < 0.0f ? -first_inside + 1e-5f * (1.0f - first_inside) : 0.0f;
 }
 
 rf_status rf_fence_settle(rf_training *t)

@@ -32,9 +32,9 @@ struct rf_session {
 
 /* ---- Deciding and delivering ------------------------------------------------------- */
 
-/* A known answer if the fence that decides lets the text in. p = sigmoid(its margin) is
- * the confidence that the text is of a known class at all; among the known classes the
- * softmax divides it. A margin that is NaN rejects. */
+/* A known answer if the fence that decides lets the text in. p = sigmoid(bias + slope
+ * margin) is the confidence that the text is of a known class at all; among the known
+ * classes the softmax divides it. A margin that is NaN rejects. */
 static rf_decision decide(const rf_session *s, size_t row)
 {
     const rf_judge *j = &s->judge;

@@ -106,6 +106,8 @@ rf_status rf_train_resolve(rf_train_options *o, const rf_config *c, size_t rows,
     size_t each = rows / classes;
     if (o->method && strcmp(o->method, "ovr") == 0)
         o->lambda = 0.0f;
+    if (o->lambda == 0.0f) /* against texts of other classes alone, gaps stay open */
+        o->positive_noise = 0.0f;
     if (o->positive_noise < 0.0f)
         o->positive_noise = each >= FEW_ROWS    ? 0.0f
                             : each > NOISE_ROWS ? sqrtf((float)NOISE_ROWS / (float)each)

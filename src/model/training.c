@@ -268,13 +268,27 @@ static rf_status run_heads(rf_training *t, const rf_ans_problem *problem)
     return st;
 }
 
+/* dev_recall of each head, the fences being where they are. */
+static void count_accepted(rf_training *t, const float *margins)
+{
+    size_t classes = t->model->classes;
+    for (size_t c = 0; c < classes; c++) {
+        size_t own = 0, accepted = 0;
+        for (size_t i = 0; i < t->dev.n; i++) {
+            bool is_own = t->dev.class_of[i] == c;
+            own += is_own;
+            accepted += is_own && margins[i * classes + c] >= 0.0f;
+        }
+        t->reports[c].dev_recall = own ? (float)accepted / (float)own : -1.0f;
+    }
+}
+
 /* From margins to probabilities: nothing but folds can say how known and open texts lie
  * (rf_calibration_fit_known), but the dev texts how the classes do. */
-static rf_status calibrate(rf_training *t)
+rf_status rf_training_look_at_dev(rf_training *t)
 {
     rf_model *m = t->model;
     size_t n = t->dev.n, floats = 0;
-    m->calibration = RF_CALIBRATION_DEFAULT;
     if (n == 0)
         return RF_OK;
     bool fits = rf_size_mul(n, m->classes, &floats) && floats <= SIZE_MAX / sizeof(float);
@@ -285,6 +299,8 @@ static rf_status calibrate(rf_training *t)
     if (st == RF_OK)
         st = rf_calibration_fit_classes(&m->calibration, margins, t->dev.class_of, n,
                                         m->classes, t->err);
+    if (st == RF_OK)
+        count_accepted(t, margins);
     free(margins);
     return st;
 }
@@ -319,7 +335,8 @@ static rf_status fit_heads(rf_training *t)
     free(keys);
     if (st == RF_OK)
         st = rf_fence_settle(t);
-    return st == RF_OK ? calibrate(t) : st;
+    m->calibration = RF_CALIBRATION_DEFAULT;
+    return st == RF_OK ? rf_training_look_at_dev(t) : st;
 }
 
 static rf_status fit_fence(rf_training *t)

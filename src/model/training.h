@@ -61,6 +61,10 @@ rf_status rf_training_open(rf_training *t);
  * done it with the share that the options ask for. */
 rf_status rf_training_blend(rf_training *t, float share);
 
+/* What the dev texts say about heads whose fences have been moved: the temperature of the
+ * classes, and dev_recall of the reports. rf_training_open has done it. */
+rf_status rf_training_look_at_dev(rf_training *t);
+
 void rf_training_release(rf_training *t); /* all but the model and the team */
 
 /* The order in which n texts of no class are taken, as many as there are rows. */

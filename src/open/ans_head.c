@@ -194,11 +194,12 @@ static void start_noise(const course *c)
 static void move_positives(const course *c)
 {
     rf_ans_work *w = &c->t->work;
-    size_t n = w->synthetic * w->width; /* as many as there are positives, or none */
     float sigma = 0.5f * c->o->positive_noise; /* deviation is 2 sigma */
-    rf_train_kernels()->normal(w->eps, n, stream(c, RF_ANS_POSITIVE_NOISE));
-    for (size_t i = 0; i < n; i++)
-        w->x[i] += sigma * c->t->deviation[i % w->width] * w->eps[i];
+    rf_train_kernels()->normal(w->eps, w->synthetic * w->width,
+                               stream(c, RF_ANS_POSITIVE_NOISE));
+    for (size_t i = 0; i < w->synthetic * w->width; i++)
+        w->eps[i] *= sigma * c->t->deviation[i % w->width];
+    rf_ans_move_positives(w, w->eps);
 }
 
 static void take_step(course *c, float rate)
@@ -208,7 +209,7 @@ static void take_step(course *c, float rate)
     deal(&c->own, batch, w->positives);
     deal(&c->rest, batch + w->positives, w->negatives);
     rf_ans_gather(w, c->p->z, batch, batch + w->positives);
-    if (c->o->positive_noise > 0.0f)
+    if (c->o->positive_noise > 0.0f && w->synthetic == w->positives)
         move_positives(c);
     start_noise(c);
     rf_adam adam = {.rate = rate, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f};

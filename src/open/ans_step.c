@@ -134,6 +134,13 @@ void rf_ans_gather(rf_ans_work *w, const float *z, const uint32_t *positives,
     turn_rows(w, 0, w->positives + w->negatives);
 }
 
+void rf_ans_move_positives(rf_ans_work *w, const float *by)
+{
+    for (size_t i = 0; i < w->positives * w->width; i++)
+        w->x[i] += by[i];
+    turn_rows(w, 0, w->positives);
+}
+
 static float *synthetic_rows(rf_ans_work *w)
 {
     return w->x + (w->positives + w->negatives) * w->width;

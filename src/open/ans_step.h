@@ -68,6 +68,9 @@ void rf_ans_work_start(rf_ans_work *w, size_t negatives);
 void rf_ans_gather(rf_ans_work *w, const float *z, const uint32_t *positives,
                    const uint32_t *negatives);
 
+/* Adds `by` [positives, width] to the texts of the class. */
+void rf_ans_move_positives(rf_ans_work *w, const float *by);
+
 /* Moves w->eps, updates the head, returns the loss. */
 float rf_ans_step(rf_ans_work *w, const rf_head *head, const rf_ans_settings *s,
                   const rf_head_dropout *drop, const rf_adam *adam);

@@ -46,7 +46,8 @@ static int tell(const gallery *g, const char *what, size_t done, size_t total)
 
 static int training_event(void *user, const rf_train_event *e)
 {
-    static const char *const stages[] = {"encoding", "stage 1", "features", "heads"};
+    static const char *const stages[] = {"encoding", "stage 1", "features", "heads",
+                                         "folds"};
     return tell(user, stages[e->stage], e->done, e->total);
 }
 

@@ -450,6 +450,38 @@ static void points_without_a_direction_stay(void **state)
     rf_ans_work_release(&w);
 }
 
+/* Moving the positives is the same as having gathered them where they are moved to: to
+ * the bit, the gradient too. */
+static void moved_positives_are_texts_elsewhere(void **state)
+{
+    (void)state;
+    rf_heads heads;
+    rf_ans_work w, other;
+    random_setup(&heads, &w);
+    rf_heads_release(&heads);
+    random_setup(&heads, &other);
+    rf_head h = rf_head_at(&heads, 0);
+    rf_ans_settings settings = {.lambda = 1.0f, .negative_weight = 1.0f};
+    float by[FD_POSITIVES * FD_WIDTH], z[FD_ROWS * FD_WIDTH];
+    uint32_t rows[FD_ROWS];
+    rf_train_kernels()->normal(by, FD_POSITIVES * FD_WIDTH, 16);
+    memcpy(z, w.x, sizeof z);
+    for (size_t i = 0; i < FD_POSITIVES * FD_WIDTH; i++)
+        z[i] += by[i];
+    for (uint32_t i = 0; i < FD_ROWS; i++)
+        rows[i] = i;
+    rf_ans_move_positives(&w, by);
+    rf_ans_gather(&other, z, rows, rows + FD_POSITIVES);
+    float a = rf_ans_gradient(&w, &h, &settings, NULL);
+    float b = rf_ans_gradient(&other, &h, &settings, NULL);
+    assert_true(a == b);
+    assert_memory_equal(w.gradient, other.gradient,
+                        rf_head_floats(FD_WIDTH) * sizeof(float));
+    rf_heads_release(&heads);
+    rf_ans_work_release(&other);
+    rf_ans_work_release(&w);
+}
+
 /* Margins far out must not overflow: softplus(x) is x for large x, 0 for small. */
 static void large_margins_stay_finite(void **state)
 {
@@ -476,7 +508,7 @@ static void large_margins_stay_finite(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[VARIANTS + 5];
+    struct CMUnitTest tests[VARIANTS + 6];
     static char names[VARIANTS][64];
     for (size_t i = 0; i < VARIANTS; i++) {
         snprintf(names[i], sizeof names[i], "steps_follow_the_algorithm: %s",
@@ -490,6 +522,7 @@ int main(void)
         cmocka_unit_test(gradients_are_slopes_of_the_loss),
         cmocka_unit_test(ascent_climbs_the_steepest_way),
         cmocka_unit_test(points_without_a_direction_stay),
+        cmocka_unit_test(moved_positives_are_texts_elsewhere),
         cmocka_unit_test(large_margins_stay_finite),
     };
     memcpy(tests + VARIANTS, others, sizeof others);
