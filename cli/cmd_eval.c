@@ -93,31 +93,75 @@ static rf_status sort_classes(result *r, rf_error *err)
 
 /* ---- Output ------------------------------------------------------------------------ */
 
-/* Where a share lies against an interval. */
-static const char *place(double share, const rf_promise *p)
+/* One kind of error: what was promised, what was expected, what happened. */
+typedef struct claim {
+    const char *texts, *error; /* "open", "accepted" */
+    double most;               /* 0: no limit */
+    double expected, low, high;
+    size_t hits, n;
+    double share; /* NaN of nothing */
+} claim;
+
+/* False: the model says nothing of it. */
+static bool take_claims(const result *r, claim *accept, claim *reject)
 {
-    return share < p->low ? "below" : share > p->high ? "above" : "within";
+    const rf_evaluation *e = &r->e;
+    const rf_class_score *open = &e->scores[e->classes];
+    rf_promise p;
+    if (!rf_model_promise(r->model, &p))
+        return false;
+    *accept = (claim){.texts = "open",
+                      .error = "accepted",
+                      .most = p.most,
+                      .expected = p.expected,
+                      .low = p.low,
+                      .high = p.high,
+                      .hits = rf_evaluation_accepted(e),
+                      .n = e->n_open};
+    *reject = (claim){.texts = "known",
+                      .error = "called open",
+                      .most = p.max_reject,
+                      .expected = p.tells_reject ? p.expected_reject : NAN,
+                      .low = p.reject_low,
+                      .high = p.reject_high,
+                      .hits = open->predicted - open->correct,
+                      .n = e->n - e->n_open};
+    accept->share = accept->n ? (double)accept->hits / (double)accept->n : NAN;
+    reject->share = reject->n ? (double)reject->hits / (double)reject->n : NAN;
+    return true;
+}
+
+/* Where what happened lies against the interval. */
+static const char *place(const claim *c)
+{
+    return c->share < c->low ? "below" : c->share > c->high ? "above" : "within";
+}
+
+static void put_claim(const claim *c)
+{
+    if (isnan(c->expected))
+        return;
+    if (c->most > 0.0)
+        printf("promised   at most %.2f %% of %s texts %s; expected %.2f %%",
+               100.0 * c->most, c->texts, c->error, 100.0 * c->expected);
+    else
+        printf("expected   %.2f %% of %s texts %s", 100.0 * c->expected, c->texts,
+               c->error);
+    printf(" (95 %% interval %.2f to %.2f %%)\n", 100.0 * c->low, 100.0 * c->high);
+    if (c->n)
+        printf("happened   %.2f %% of %s texts %s (%zu of %zu), %s the interval\n",
+               100.0 * c->share, c->texts, c->error, c->hits, c->n, place(c));
+    else
+        printf("happened   there is no %s text: nothing can be said\n", c->texts);
 }
 
 static void put_promise(const result *r)
 {
-    const rf_evaluation *e = &r->e;
-    rf_promise p;
-    if (!rf_model_promise(r->model, &p))
+    claim accept, reject;
+    if (!take_claims(r, &accept, &reject))
         return;
-    printf("promised   ");
-    if (p.most > 0.0)
-        printf("at most %.2f %% of open texts accepted; ", 100.0 * p.most);
-    printf("expected %.2f %% (95 %% interval %.2f to %.2f %%)\n", 100.0 * p.expected,
-           100.0 * p.low, 100.0 * p.high);
-    if (!e->n_open) {
-        printf("happened   there is no open text: nothing can be said\n");
-        return;
-    }
-    size_t accepted = rf_evaluation_accepted(e);
-    double share = (double)accepted / (double)e->n_open;
-    printf("happened   %.2f %% of open texts accepted (%zu of %zu), %s the interval\n",
-           100.0 * share, accepted, e->n_open, place(share, &p));
+    put_claim(&accept);
+    put_claim(&reject);
 }
 
 static void put_text(const result *r, bool all)
@@ -175,23 +219,36 @@ static void put_reliability(const rf_evaluation *e)
     fputs("\n  ]", stdout);
 }
 
+static void put_place(const char *before, const claim *c)
+{
+    if (c->n)
+        printf("%s\"%s\"", before, place(c));
+    else
+        printf("%snull", before);
+}
+
 /* In per cent, as everything here. */
 static void put_budget(const result *r)
 {
-    rf_promise p;
-    if (!rf_model_promise(r->model, &p))
+    claim a, b;
+    if (!take_claims(r, &a, &b))
         return;
-    double share = (double)rf_evaluation_accepted(&r->e) / (double)r->e.n_open;
     put_number(",\n  \"budget\": {\"max_false_accept\": ",
-               p.most > 0.0 ? 100.0 * p.most : NAN);
-    put_number(", \"expected_false_accept\": ", 100.0 * p.expected);
-    put_number(", \"interval\": [", 100.0 * p.low);
-    put_number(", ", 100.0 * p.high);
-    put_number("], \"false_accept\": ", 100.0 * share);
-    if (r->e.n_open)
-        printf(", \"interval_place\": \"%s\"}", place(share, &p));
-    else
-        fputs(", \"interval_place\": null}", stdout);
+               a.most > 0.0 ? 100.0 * a.most : NAN);
+    put_number(", \"expected_false_accept\": ", 100.0 * a.expected);
+    put_number(", \"interval\": [", 100.0 * a.low);
+    put_number(", ", 100.0 * a.high);
+    put_number("], \"false_accept\": ", 100.0 * a.share);
+    put_place(", \"interval_place\": ", &a);
+    if (!isnan(b.expected)) {
+        put_number(",\n    \"max_false_reject\": ", b.most > 0.0 ? 100.0 * b.most : NAN);
+        put_number(", \"expected_false_reject\": ", 100.0 * b.expected);
+        put_number(", \"reject_interval\": [", 100.0 * b.low);
+        put_number(", ", 100.0 * b.high);
+        put_number("], \"false_reject\": ", 100.0 * b.share);
+        put_place(", \"reject_interval_place\": ", &b);
+    }
+    fputs("}", stdout);
 }
 
 static void put_json(const result *r)
@@ -306,7 +363,8 @@ const command command_eval = {
         "mean over the model's classes, F1-open that of open, and F1 the mean over\n"
         "both. The expected calibration error says how far, on average, the share of\n"
         "right answers is from their confidence. Of a model with an error budget, what\n"
-        "it promised stands beside what happened.\n\n"
+        "it promised or expected stands beside what happened: open texts that were\n"
+        "accepted, and known texts that were called open.\n\n"
         "With --json: accuracy, f1, f1_known, f1_open, n, n_open, calibration_error,\n"
         "reliability (ten bins of confidence: from, to, count, confidence: the mean,\n"
         "right: the share), budget (if there is one), per_class (by label: precision,\n"

@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "base/json.h"
+#include "json_read.h"
 #include "screen.h"
 #include "tuning_text.h"
 
@@ -12,48 +13,31 @@
 
 #define SHOWN_NAME 40 /* characters of a label in the table */
 
-/* ---- Reading the description: what is missing shows as "?" or 0 -------------------- */
-
-static const char *word(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "?";
-}
-
-static size_t count(const json_t *object, const char *key)
-{
-    return (size_t)json_integer_value(json_object_get(object, key));
-}
-
-static double number(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
+/* ---- Text -------------------------------------------------------------------------- */
 
 static bool is(const json_t *object, const char *key)
 {
     return json_is_true(json_object_get(object, key));
 }
 
-/* ---- Text -------------------------------------------------------------------------- */
-
 static void put_file(const json_t *root, const char *path, long long bytes)
 {
     printf("file       %s, %.1f MB (%lld bytes), format %zu\n", path, (double)bytes / 1e6,
-           bytes, count(root, "format"));
-    printf("made by    %s, method %s\n", word(root, "program"), word(root, "method"));
+           bytes, json_read_count(root, "format"));
+    printf("made by    %s, method %s\n", json_read_word(root, "program"),
+           json_read_word(root, "method"));
 }
 
 static void put_encoder(const json_t *e)
 {
-    printf("encoder    %s, %s\n", word(e, "name"),
+    printf("encoder    %s, %s\n", json_read_word(e, "name"),
            is(e, "contained") ? "contained" : "not contained, only referred to");
     printf("           %zu layers of width %zu, %zu tuned; %zu parameters\n",
-           count(e, "layers"), count(e, "width"), count(e, "tuned_layers"),
-           count(e, "parameters"));
-    printf("           sha256 %s\n", word(e, "sha256"));
-    printf("texts      up to %zu tokens, pooling: %s\n", count(e, "max_tokens"),
-           word(e, "pooling"));
+           json_read_count(e, "layers"), json_read_count(e, "width"),
+           json_read_count(e, "tuned_layers"), json_read_count(e, "parameters"));
+    printf("           sha256 %s\n", json_read_word(e, "sha256"));
+    printf("texts      up to %zu tokens, pooling: %s\n", json_read_count(e, "max_tokens"),
+           json_read_word(e, "pooling"));
 }
 
 static void put_kept(const json_t *kept)
@@ -62,35 +46,39 @@ static void put_kept(const json_t *kept)
         printf("kept       nothing of the training data\n");
     else
         printf("kept       features%s of %zu training rows\n",
-               is(kept, "texts") ? " and texts" : "", count(kept, "rows"));
+               is(kept, "texts") ? " and texts" : "", json_read_count(kept, "rows"));
 }
 
 static void put_summary(const json_t *s)
 {
     const json_t *known = json_object_get(s, "known");
-    printf("training   %zu rows; dev: %zu rows%s", count(s, "rows"), count(s, "dev_rows"),
+    printf("training   %zu rows; dev: %zu rows%s", json_read_count(s, "rows"),
+           json_read_count(s, "dev_rows"),
            is(s, "dev_held_out") ? " held out of the training data" : "");
-    if (count(s, "dev_unknown"))
-        printf(", %zu not used as their labels are not known", count(s, "dev_unknown"));
+    if (json_read_count(s, "dev_unknown"))
+        printf(", %zu not used as their labels are not known",
+               json_read_count(s, "dev_unknown"));
     putchar('\n');
-    if (count(s, "open_texts"))
-        printf("           and %zu texts of no class\n", count(s, "open_texts"));
-    if (count(s, "cut_texts"))
+    if (json_read_count(s, "open_texts"))
+        printf("           and %zu texts of no class\n",
+               json_read_count(s, "open_texts"));
+    if (json_read_count(s, "cut_texts"))
         printf("           %zu texts were longer than the limit and were cut\n",
-               count(s, "cut_texts"));
+               json_read_count(s, "cut_texts"));
     printf("           %zu epochs, the best was number %zu; last loss %.4f\n",
-           count(known, "epochs"), count(known, "best_epoch"), number(known, "loss"));
+           json_read_count(known, "epochs"), json_read_count(known, "best_epoch"),
+           json_read_number(known, "loss"));
     if (json_is_number(json_object_get(known, "dev_accuracy")))
         printf("           dev accuracy among the known classes: %.2f %%\n",
-               number(known, "dev_accuracy"));
+               json_read_number(known, "dev_accuracy"));
 }
 
 static void put_calibration(const json_t *c)
 {
     if (c)
         printf("confidence slope %.4g, bias %.4g, temperature %.4g, from %s\n",
-               number(c, "slope"), number(c, "bias"), number(c, "temperature"),
-               word(c, "from"));
+               json_read_number(c, "slope"), json_read_number(c, "bias"),
+               json_read_number(c, "temperature"), json_read_word(c, "from"));
 }
 
 /* Every setting by its name, those in an object with its name before theirs. */
@@ -122,10 +110,12 @@ static void put_heads(const json_t *classes, const json_t *heads)
         const json_t *head = json_array_get(heads, i);
         char dev[16] = "-";
         if (json_is_number(json_object_get(head, "dev_recall")))
-            snprintf(dev, sizeof dev, "%.2f", 100.0 * number(head, "dev_recall"));
-        screen_put_cell(word(c, "label"), SHOWN_NAME);
-        printf(" %7zu %9.4f %9.4f %7.2f %7s\n", count(c, "rows"), number(c, "distance"),
-               number(c, "radius"), 100.0 * number(head, "recall"), dev);
+            snprintf(dev, sizeof dev, "%.2f",
+                     100.0 * json_read_number(head, "dev_recall"));
+        screen_put_cell(json_read_word(c, "label"), SHOWN_NAME);
+        printf(" %7zu %9.4f %9.4f %7.2f %7s\n", json_read_count(c, "rows"),
+               json_read_number(c, "distance"), json_read_number(c, "radius"),
+               100.0 * json_read_number(head, "recall"), dev);
     }
     printf("distance: average between two texts of the class; radius: of the shell of\n"
            "synthetic negatives; recall, dev: per cent of the class's own training and\n"
@@ -144,8 +134,9 @@ static void put_classes(const json_t *root)
     printf("\n%-*s %7s %9s\n", SHOWN_NAME, "class", "rows", "distance");
     json_array_foreach(classes, i, c)
     {
-        screen_put_cell(word(c, "label"), SHOWN_NAME);
-        printf(" %7zu %9.4f\n", count(c, "rows"), number(c, "distance"));
+        screen_put_cell(json_read_word(c, "label"), SHOWN_NAME);
+        printf(" %7zu %9.4f\n", json_read_count(c, "rows"),
+               json_read_number(c, "distance"));
     }
     printf("distance: average between two texts of the class\n");
 }

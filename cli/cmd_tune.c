@@ -36,6 +36,23 @@ static bool is_of_a_model(const char *name)
     return false;
 }
 
+/* Settings of methods that tuning does not know. */
+static bool is_of_another_method(const char *name)
+{
+    rf_method_options unused;
+    option list[METHOD_SETTINGS];
+    method_settings_list(&unused, list);
+    for (size_t i = 0; i < METHOD_SETTINGS; i++)
+        if (list[i].name && strcmp(list[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_left_out(const option *o)
+{
+    return o->name && (is_of_a_model(o->name) || is_of_another_method(o->name));
+}
+
 static size_t list_options(job *j, option out[TRAIN_OPTIONS_MAX + 2])
 {
     option all[TRAIN_OPTIONS_MAX];
@@ -52,14 +69,14 @@ static size_t list_options(job *j, option out[TRAIN_OPTIONS_MAX + 2])
                         .value = &j->effort,
                         .arg = "E",
                         .choices = efforts,
-                        .help = "quick: three trainings, three candidates; thorough: six "
-                                "trainings, eight candidates (default quick)."};
+                        .help = "quick: three folds, three candidates, about two to "
+                                "three trainings; thorough: six folds, eight "
+                                "candidates, about four to seven; more with "
+                                "--train-layers 0 (default quick)."};
     for (size_t i = 0; i < n_all; i++) {
-        if (all[i].name && is_of_a_model(all[i].name))
-            continue;
-        bool empty = !all[i].name && i + 1 < n_all && all[i + 1].name &&
-                     is_of_a_model(all[i + 1].name); /* a heading of such options */
-        if (!empty)
+        bool empty = !all[i].name && i + 1 < n_all &&
+                     is_left_out(&all[i + 1]); /* a heading of such options */
+        if (!empty && !is_left_out(&all[i]))
             out[n++] = all[i];
     }
     return n;
@@ -72,6 +89,8 @@ static const char *wrong(const job *j)
         return "which data? Wanted a file, or - for standard input";
     if (!r->output)
         return "where to? Wanted -o FILE";
+    if (strcmp(r->output, "-") == 0)
+        return "settings cannot be written to standard output; wanted -o FILE";
     if (strcmp(r->data_path, "-") == 0 && r->dev_path && strcmp(r->dev_path, "-") == 0)
         return "DATA and --dev cannot both be standard input";
     return NULL;
@@ -91,7 +110,8 @@ static rf_status take_data(job *j, const char *path, rf_dataset **data, size_t *
 
 static rf_status prepare(job *j, rf_error *err)
 {
-    const char *inputs[] = {j->ask.data_path, j->ask.dev_path, j->ask.log_path};
+    const char *inputs[] = {j->ask.data_path, j->ask.dev_path, j->ask.log_path,
+                            j->ask.settings_path};
     size_t odd = 0, odd_dev = 0;
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (command_same_file(j->ask.output, inputs[i]))

@@ -101,14 +101,16 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
          .value = &r->tune,
          .arg = "E",
          .choices = efforts,
-         .help = "Choose settings on the data first: quick (at most three times the work "
-                 "of a training), thorough, off (default off)."},
+         .help = "Choose settings on the data first: quick (about two to three trainings "
+                 "more; more than that with --train-layers 0), thorough, off (default "
+                 "off)."},
         {.name = "max-false-accept",
          .kind = OPTION_SHARE,
          .value = &o->max_false_accept,
          .arg = "P",
-         .help = "Let in at most this share of the texts of no class, 1% or 0.01 "
-                 "(default: no budget).",
+         .help = "Let in at most this share of the texts of no class, 1% or 0.01; "
+                 "--fence-reject and --fence-offset do not count then (default: no "
+                 "budget).",
          .least = 1e-6,
          .most = 0.5},
         {.name = "max-false-reject",
@@ -116,8 +118,8 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
          .value = &o->max_false_reject,
          .arg = "P",
          .help =
-             "Call at most this share of the texts of known classes open (default: no "
-             "budget).",
+             "Call at most this share of the texts of known classes open; "
+             "--fence-reject and --fence-offset do not count then (default: no budget).",
          .least = 1e-6,
          .most = 0.5},
         {.name = "quiet",

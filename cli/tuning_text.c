@@ -1,33 +1,19 @@
 #include "tuning_text.h"
 
-#include <string.h>
+#include "json_read.h"
 
 #define INDENT "           "
-
-static double number(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
-static size_t count(const json_t *object, const char *key)
-{
-    return (size_t)json_integer_value(json_object_get(object, key));
-}
-
-static const char *word(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "?";
-}
 
 static void put_candidate(FILE *to, const json_t *c, bool is_default)
 {
     fprintf(to, INDENT "%s %-14s %5zu %7.2f %6.2f",
-            json_is_true(json_object_get(c, "chosen")) ? "*" : " ", word(c, "name"),
-            count(c, "folds"), number(c, "f1"), number(c, "sd"));
+            json_is_true(json_object_get(c, "chosen")) ? "*" : " ",
+            json_read_word(c, "name"), json_read_count(c, "folds"),
+            json_read_number(c, "f1"), json_read_number(c, "sd"));
     if (!is_default)
-        fprintf(to, "  %+.2f +- %.2f, better in %zu of %zu", number(c, "difference"),
-                number(c, "difference_sd"), count(c, "wins"), count(c, "folds"));
+        fprintf(to, "  %+.2f +- %.2f, better in %zu of %zu",
+                json_read_number(c, "difference"), json_read_number(c, "difference_sd"),
+                json_read_count(c, "wins"), json_read_count(c, "folds"));
     fputc('\n', to);
 }
 
@@ -37,20 +23,23 @@ void tuning_text_put(FILE *to, const json_t *tuning)
         return;
     const char *why = json_string_value(json_object_get(tuning, "why_not"));
     if (why) {
-        fprintf(to, "tuning     not done; %s; settings stay at their defaults\n", why);
+        fprintf(to, "tuning     not done; %s; settings stay as they were asked for\n",
+                why);
         return;
     }
     const json_t *fence = json_object_get(tuning, "fence");
     json_t *list = json_object_get(tuning, "candidates"), *c;
     size_t i;
     fprintf(to, "tuning     %s: %zu trainings that hid some of the classes\n",
-            word(tuning, "effort"), count(tuning, "folds"));
+            json_read_word(tuning, "effort"), json_read_count(tuning, "folds"));
     fprintf(to, INDENT "  %-14s %5s %7s %6s  %s\n", "candidate", "folds", "F1", "sd",
             "against the default");
     json_array_foreach(list, i, c) put_candidate(to, c, i == 0);
-    fprintf(to, INDENT "fence_reject %g, fence_offset %g\n",
-            number(fence, "fence_reject"), number(fence, "fence_offset"));
-    fprintf(to, INDENT "%s\n", word(tuning, "verdict"));
+    if (fence) /* with a budget there is none */
+        fprintf(to, INDENT "fence_reject %g, fence_offset %g\n",
+                json_read_number(fence, "fence_reject"),
+                json_read_number(fence, "fence_offset"));
+    fprintf(to, INDENT "%s\n", json_read_word(tuning, "verdict"));
 }
 
 static void put_rate(FILE *to, const char *what, const json_t *budget, const char *rate,
@@ -58,7 +47,7 @@ static void put_rate(FILE *to, const char *what, const json_t *budget, const cha
 {
     const json_t *ends = json_object_get(budget, interval);
     fprintf(to, INDENT "%s: %.2f %% expected (95 %%: %.2f to %.2f)\n", what,
-            100.0 * number(budget, rate),
+            100.0 * json_read_number(budget, rate),
             100.0 * json_number_value(json_array_get(ends, 0)),
             100.0 * json_number_value(json_array_get(ends, 1)));
 }
@@ -78,14 +67,16 @@ void budget_text_put(FILE *to, const json_t *budget)
         fprintf(to, "at most %g %% of known texts called open",
                 100.0 * json_number_value(reject));
     fprintf(to, "\n" INDENT "by %zu texts of %zu classes, each hidden in turn\n",
-            count(budget, "open_rows"), count(budget, "hidden_classes"));
+            json_read_count(budget, "open_rows"),
+            json_read_count(budget, "hidden_classes"));
     put_rate(to, "open texts let in", budget, "expected_false_accept", "interval");
     put_rate(to, "known texts called open", budget, "expected_false_reject",
              "reject_interval");
     put_rate(to, "known texts given their class", budget, "expected_recall",
              "recall_interval");
     fprintf(to, INDENT "dev texts given their class: %.2f %%\n",
-            100.0 * number(budget, "dev_recall"));
-    fprintf(to, INDENT "margins moved by %.3f (%.3f to %.3f)\n", number(offset, "mean"),
-            number(offset, "min"), number(offset, "max"));
+            100.0 * json_read_number(budget, "dev_recall"));
+    fprintf(to, INDENT "margins moved by %.3f (%.3f to %.3f)\n",
+            json_read_number(offset, "mean"), json_read_number(offset, "min"),
+            json_read_number(offset, "max"));
 }

@@ -481,12 +481,16 @@ RF_API rf_status rf_evaluate(rf_session *session, const rf_dataset *data,
 /* Frees what the struct holds; accepts a zeroed one. */
 RF_API void rf_evaluation_release(rf_evaluation *evaluation);
 
-/* What a model that was trained to an error budget says about texts of no class, all
- * shares 0..1. */
+/* What a model that was trained to an error budget says about texts of no class, and
+ * about those of its classes; all shares 0..1. */
 typedef struct rf_promise {
-    double most;      /* of open texts may be accepted; 0: no such limit was set */
-    double expected;  /* share of open texts that is accepted */
-    double low, high; /* 95 % interval of that */
+    double most;       /* of open texts may be accepted; 0: no such limit was set */
+    double expected;   /* share of open texts that is accepted */
+    double low, high;  /* 95 % interval of that */
+    double max_reject; /* of known texts may be answered "open"; 0: no such limit */
+    bool tells_reject; /* it has the next three */
+    double expected_reject;
+    double reject_low, reject_high;
 } rf_promise;
 
 /* False if the model promises nothing. */
@@ -584,8 +588,9 @@ RF_API rf_method_options rf_method_options_default(void);
  * would be done with texts of no class (docs/MODEL.md, "Self-tuning"). */
 typedef enum rf_tune_effort {
     RF_TUNE_OFF = 0,
-    RF_TUNE_QUICK = 1,    /* three folds, three candidates: about two more trainings */
-    RF_TUNE_THOROUGH = 2, /* six folds, eight candidates */
+    RF_TUNE_QUICK = 1,    /* three folds, three candidates: about two to three trainings
+                           * more; more than that with train_layers 0 */
+    RF_TUNE_THOROUGH = 2, /* six folds, eight candidates: about four to seven, likewise */
 } rf_tune_effort;
 
 /* Zero stands for "chosen from the data" where it says so. docs/MODEL.md explains every
@@ -634,11 +639,16 @@ typedef struct rf_train_options {
     float fence_offset; /* added to every margin at the end; above 0 lets more in */
 
     /* Chosen and promised with the help of folds; methods with heads only */
-    rf_tune_effort tune;
+    rf_tune_effort tune;     /* If there can be no folds (fewer than three classes, no dev
+                              * texts) it trains as asked for, and summary.tuning.why_not
+                              * says why; a budget is RF_ERR_ARG then. With resume the
+                              * folds are run again */
     double max_false_accept; /* share of open texts that may be let in, up to 0.5; 0: no
                               * budget. Replaces fence_reject and fence_offset. RF_ERR_ARG
                               * if the data cannot support the claim */
-    double max_false_reject; /* share of known texts that may be called open; likewise */
+    double max_false_reject; /* share of known texts that may be called open; likewise.
+                              * With both, training may be refused (RF_ERR_ARG) as late
+                              * as after stage 2, if this one does not hold then */
 
     const char *checkpoint; /* directory; NULL: none */
     bool resume;            /* go on from it if there is something in it */
@@ -648,9 +658,10 @@ typedef struct rf_train_options {
 
 RF_API rf_train_options rf_train_options_default(void);
 
-/* Learns from labelled texts. dev may be NULL: a stratified tenth of the training rows is
- * held out to decide when to stop. Neither set is changed; both may be freed afterwards.
- * Same data, options and seed: same model to the last bit, for any number of threads. */
+/* Learns from labelled texts. dev may be NULL: of each class dev_share of the training
+ * rows is held out to decide when to stop. options may be NULL. Neither set is changed;
+ * both may be freed afterwards. Same data, options and seed: same model to the last bit,
+ * for any number of threads. */
 RF_API rf_model *rf_train(const rf_dataset *train, const rf_dataset *dev,
                           const rf_train_options *options, rf_error *err);
 
@@ -658,14 +669,17 @@ RF_API rf_model *rf_train(const rf_dataset *train, const rf_dataset *dev,
  * quick): encodes the texts and runs the folds. *json is an object {"settings": ...,
  * "tuning": ...}, NUL-terminated, freed with free(), NULL on failure. If there can be no
  * folds the settings are those of the options, and tuning.why_not says why. Budgets and
- * checkpoint do not count. */
+ * checkpoint do not count. dev and options may be NULL, as in rf_train. RF_ERR_ARG for a
+ * method without heads. Same data, options and seed: same text for any number of threads;
+ * another seed hides other classes together, and may choose otherwise. */
 RF_API rf_status rf_tune_settings(const rf_dataset *train, const rf_dataset *dev,
                                   const rf_train_options *options, char **json,
                                   rf_error *err);
 
-/* Puts the settings of such an object into options; name is for messages. RF_ERR_FORMAT
- * for keys that it should not have and for values out of range; then nothing is changed.
- */
+/* Puts the settings of such an object into options; name is for messages and may be NULL.
+ * Settings that it does not have stay as they are; a fence_reject of 0 means: chosen from
+ * the data, as in the options. RF_ERR_FORMAT for keys that it should not have and for
+ * values out of range; then nothing is changed. */
 RF_API rf_status rf_train_options_take(rf_train_options *options, const char *json,
                                        size_t len, const char *name, rf_error *err);
 
@@ -690,7 +704,8 @@ typedef struct rf_lab_options {
     size_t max_tokens;      /* 0: as published for the three sets, else the encoder's */
     size_t threads;         /* 0: one per CPU; the figures are the same for any number */
     rf_train_options train; /* how stage 1 and ANS learn; what stands above, dev_share,
-                             * checkpoints and progress do not count in it */
+                             * tune, budgets, checkpoints and progress do not count in
+                             * it */
 } rf_lab_options;
 
 RF_API rf_lab_options rf_lab_options_default(void);

@@ -1,12 +1,16 @@
 /*
  * budget.c
  *
- * Fences that keep a budget of false accepts P with C classes:
+ * Fences that keep a budget of false accepts P:
+ *   0. a fold knows two thirds of the classes; the model knows them all, and each fence
+ *      more lets in more. So P in the model is two thirds of P in the folds: below, that
+ *      is P
  *   1. one offset for all heads, the largest that keeps P on the hidden texts; no larger
  *      than all but one in a hundred of the known ones need
- *   2. a class should account for a C-th part of P. One that accounts for more than
- *      chance explains (Poisson, 1 %) gets a tighter fence of its own: what would bring
- *      it to its part, times a / (a + 10) for a false accepts, as few say little
+ *   2. in a fold that knows K of the classes, each should account for a K-th part of P.
+ *      One that accounts for more, over all folds, than chance explains (Poisson, 1 %)
+ *      gets a tighter fence of its own: what would bring it to its part, times
+ *      a / (a + 10) for a false accepts, as few say little
  *   3. one offset for all again, the largest that keeps P with these: what some classes
  *      gave, all get. As that lets the greedy ones out again a little, 2 and 3 are done
  * up to five times, as long as there are some
@@ -108,26 +112,57 @@ static size_t list_margins(const rf_budget *b, const rf_outcomes *folds, size_t 
     return n;
 }
 
-/* trials[m]: hidden texts of the folds that knew m; hits[m]: those let in as m. A class
- * was hidden in a fold if a hidden text is of it. */
-static rf_status count_by_head(const rf_budget *b, const rf_outcomes *folds,
-                               size_t n_folds, size_t *hits, size_t *trials,
-                               rf_error *err)
+/* trials[m]: hidden texts of the folds that knew m; hits[m]: those let in as m; fair[m]:
+ * those that would be if the budget were used up, and evenly by the heads that each fold
+ * has. A class was hidden in a fold if a hidden text is of it. */
+typedef struct head_counts {
+    size_t *hits, *trials; /* [classes] */
+    double *fair;
+} head_counts;
+
+static void head_counts_release(head_counts *h)
 {
+    free(h->hits);
+    free(h->trials);
+    free(h->fair);
+}
+
+/* On failure, too, there is something to release. */
+/* False accepts that are allowed in the folds. */
+static double allowed_in_folds(const rf_budget *b)
+{
+    return b->kept > 0.0 ? b->kept * b->max_accept : b->max_accept;
+}
+
+static rf_status count_by_head(head_counts *h, const rf_budget *b,
+                               const rf_outcomes *folds, size_t n_folds, rf_error *err)
+{
+    *h = (head_counts){.hits = calloc(b->classes, sizeof *h->hits),
+                       .trials = calloc(b->classes, sizeof *h->trials),
+                       .fair = calloc(b->classes, sizeof *h->fair)};
     bool *hidden = calloc(b->classes, sizeof *hidden);
-    if (!hidden)
-        return rf_fail_nomem(err, b->classes, "the classes");
+    if (!h->hits || !h->trials || !h->fair || !hidden) {
+        free(hidden);
+        return rf_fail_nomem(err, b->classes * sizeof *h->fair, "the classes");
+    }
     for (size_t i = 0; i < n_folds; i++) {
+        size_t kept = 0;
         memset(hidden, 0, b->classes * sizeof *hidden);
         for (size_t k = 0; k < folds[i].n; k++) {
             const rf_outcome *row = &folds[i].row[k];
             uint32_t answer = rf_budget_answer(b, row);
             hidden[row->truth] |= row->hidden;
             if (row->hidden && answer < b->classes)
-                hits[answer]++;
+                h->hits[answer]++;
         }
         for (size_t c = 0; c < b->classes; c++)
-            trials[c] += hidden[c] ? 0 : folds[i].n_hidden;
+            kept += !hidden[c];
+        for (size_t c = 0; c < b->classes; c++)
+            if (!hidden[c]) {
+                h->trials[c] += folds[i].n_hidden;
+                h->fair[c] +=
+                    allowed_in_folds(b) * (double)folds[i].n_hidden / (double)kept;
+            }
     }
     free(hidden);
     return RF_OK;
@@ -156,22 +191,21 @@ static rf_status own_parts(rf_budget *b, const rf_outcomes *folds, size_t n_fold
                            float *room, bool *some, rf_error *err)
 {
     *some = false;
-    size_t *hits = calloc(2 * b->classes, sizeof *hits);
+    head_counts h = {0};
     float *own = calloc(b->classes, sizeof *own);
-    rf_status st = hits && own
-                       ? count_by_head(b, folds, n_folds, hits, hits + b->classes, err)
+    rf_status st = own ? count_by_head(&h, b, folds, n_folds, err)
                        : rf_fail_nomem(err, b->classes * sizeof *own, "the fences");
     for (size_t m = 0; m < b->classes && st == RF_OK; m++) {
-        double fair = b->max_accept / (double)b->classes * (double)hits[b->classes + m];
-        if ((double)hits[m] > fair && rf_poisson_tail(hits[m], fair) < CHANCE) {
-            own[m] =
-                own_part(b, folds, n_folds, (uint32_t)m, hits[m], (size_t)fair, room);
+        if ((double)h.hits[m] > h.fair[m] &&
+            rf_poisson_tail(h.hits[m], h.fair[m]) < CHANCE) {
+            own[m] = own_part(b, folds, n_folds, (uint32_t)m, h.hits[m],
+                              (size_t)h.fair[m], room);
             *some = true;
         }
     }
     for (size_t m = 0; m < b->classes && st == RF_OK; m++)
         b->own[m] += own[m];
-    free(hits);
+    head_counts_release(&h);
     free(own);
     return st;
 }
@@ -182,7 +216,7 @@ static float common_offset(const rf_budget *b, const rf_outcomes *folds, size_t 
                            float *room)
 {
     size_t n = list_margins(b, folds, n_folds, true, room);
-    float allowed = rf_budget_loosest(room, n, b->max_accept);
+    float allowed = rf_budget_loosest(room, n, allowed_in_folds(b));
     n = list_margins(b, folds, n_folds, false, room);
     float needed = n ? rf_budget_tightest(room, n, ENOUGH) : allowed;
     return needed < allowed ? needed : allowed;
@@ -296,6 +330,27 @@ static rf_status refuse_both(const rf_budget *b, double found, const char *where
 
 /* ---- From the folds to the model --------------------------------------------------- */
 
+/* Classes that the folds know, of all; every class has texts. */
+static rf_status share_kept(rf_budget *b, const rf_outcomes *folds, size_t n_folds,
+                            rf_error *err)
+{
+    size_t hidden = 0;
+    bool *seen = calloc(b->classes, sizeof *seen);
+    if (!seen)
+        return rf_fail_nomem(err, b->classes * sizeof *seen, "the classes");
+    for (size_t i = 0; i < n_folds; i++) {
+        memset(seen, 0, b->classes * sizeof *seen);
+        for (size_t k = 0; k < folds[i].n; k++) {
+            const rf_outcome *row = &folds[i].row[k];
+            hidden += row->hidden && !seen[row->truth];
+            seen[row->truth] |= row->hidden;
+        }
+    }
+    free(seen);
+    b->kept = 1.0 - (double)hidden / (double)(n_folds * b->classes);
+    return RF_OK;
+}
+
 rf_status rf_budget_plan(rf_budget *b, const rf_training *t, const rf_outcomes *folds,
                          size_t n_folds)
 {
@@ -308,9 +363,10 @@ rf_status rf_budget_plan(rf_budget *b, const rf_training *t, const rf_outcomes *
     b->class_accept = calloc(b->classes, sizeof *b->class_accept);
     if (!b->own || !b->class_accept)
         return rf_fail_nomem(t->err, b->classes * sizeof *b->class_accept, "the fences");
-    if (b->max_accept == 0.0)
-        return RF_OK; /* the model's own dev texts decide */
-    rf_status st = rf_budget_fences(b, folds, n_folds, t->err);
+    rf_status st = share_kept(b, folds, n_folds, t->err);
+    if (st != RF_OK || b->max_accept == 0.0)
+        return st; /* the model's own dev texts decide */
+    st = rf_budget_fences(b, folds, n_folds, t->err);
     if (st != RF_OK || b->max_reject == 0.0)
         return st;
     double rejected = share_open_in_folds(b, folds, n_folds, false);
@@ -344,11 +400,11 @@ static rf_status expect(rf_budget *b, const rf_training *t, const rf_outcomes *f
                         size_t n_folds, const rf_outcome *dev)
 {
     size_t n = b->classes;
-    size_t *block = calloc(7 * n, sizeof *block);
+    size_t *block = calloc(5 * n, sizeof *block), right = 0;
+    head_counts h = {0};
     if (!block)
-        return rf_fail_nomem(t->err, 7 * n * sizeof *block, "the classes");
+        return rf_fail_nomem(t->err, 5 * n * sizeof *block, "the classes");
     counts c = {block, block + n, block + 2 * n, block + 3 * n, block + 4 * n};
-    size_t *hits = block + 5 * n, *trials = block + 6 * n, right = 0;
     count(b, &c, dev, t->dev.n);
     for (size_t i = 0; i < n; i++)
         right += c.right[i];
@@ -365,9 +421,15 @@ static rf_status expect(rf_budget *b, const rf_training *t, const rf_outcomes *f
             RF_OK &&
         (st = rf_rate_of_classes(&b->reject, c.open, c.known, n,
                                  rf_rng_key(seed, STREAM_BUDGET, 2, 0), t->err)) == RF_OK)
-        st = count_by_head(b, folds, n_folds, hits, trials, t->err);
-    for (size_t i = 0; i < n; i++)
-        b->class_accept[i] = trials[i] ? (double)hits[i] / (double)trials[i] : 0.0;
+        st = count_by_head(&h, b, folds, n_folds, t->err);
+    if (st == RF_OK && b->kept > 0.0) {
+        b->accept.rate = fmin(1.0, b->accept.rate / b->kept);
+        b->accept.low = fmin(1.0, b->accept.low / b->kept);
+        b->accept.high = fmin(1.0, b->accept.high / b->kept);
+    }
+    for (size_t i = 0; i < n && st == RF_OK; i++)
+        b->class_accept[i] = h.trials[i] ? (double)h.hits[i] / (double)h.trials[i] : 0.0;
+    head_counts_release(&h);
     free(block);
     return st;
 }

@@ -24,6 +24,9 @@
 typedef struct rf_budget {
     double max_accept, max_reject; /* 0: none */
     size_t classes;
+    double kept; /* share of the classes that a fold knows, on average; the model knows
+                  * all, and each fence more lets in more: so many times as many false
+                  * accepts are allowed in the folds. 0 counts as 1 */
     size_t open_rows, hidden_classes; /* rows: each text once */
     float common;                     /* added to every margin */
     float *own;                       /* [classes] and this; never above 0 */

@@ -78,18 +78,32 @@ rf_status rf_evaluate(rf_session *session, const rf_dataset *data, rf_evaluation
     return st;
 }
 
+static bool take_interval(const json_t *interval, double *low, double *high)
+{
+    const json_t *ends[2] = {json_array_get(interval, 0), json_array_get(interval, 1)};
+    if (!json_is_number(ends[0]) || !json_is_number(ends[1]))
+        return false;
+    *low = json_number_value(ends[0]);
+    *high = json_number_value(ends[1]);
+    return true;
+}
+
 bool rf_model_promise(const rf_model *model, rf_promise *out)
 {
     const json_t *budget = json_object_get(model->summary, "budget");
-    const json_t *expected = json_object_get(budget, "expected_false_accept");
-    const json_t *interval = json_object_get(budget, "interval");
-    const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
-    if (!json_is_number(expected) || !json_is_number(low) || !json_is_number(high))
-        return false;
-    *out = (rf_promise){
+    const json_t *accept = json_object_get(budget, "expected_false_accept");
+    const json_t *reject = json_object_get(budget, "expected_false_reject");
+    rf_promise p = {
         .most = json_number_value(json_object_get(budget, "max_false_accept")),
-        .expected = json_number_value(expected),
-        .low = json_number_value(low),
-        .high = json_number_value(high)};
+        .expected = json_number_value(accept),
+        .max_reject = json_number_value(json_object_get(budget, "max_false_reject")),
+        .expected_reject = json_number_value(reject)};
+    if (!json_is_number(accept) ||
+        !take_interval(json_object_get(budget, "interval"), &p.low, &p.high))
+        return false;
+    p.tells_reject = json_is_number(reject) &&
+                     take_interval(json_object_get(budget, "reject_interval"),
+                                   &p.reject_low, &p.reject_high);
+    *out = p;
     return true;
 }

@@ -11,7 +11,7 @@
  *   for (size_t i = 0; i < plan.folds; i++) {
  *       rf_fold fold;
  *       rf_outcomes outcomes;
- *       rf_fold_begin(&fold, t, &plan, i, NULL);        stage 1
+ *       rf_fold_begin(&fold, t, &plan, i, NULL, NULL);  stage 1
  *       rf_fold_try(&fold, &fold.t.o, &outcomes);       stage 2 with some options
  *       rf_outcomes_release(&outcomes);
  *       rf_fold_end(&fold);
@@ -47,7 +47,7 @@ void rf_fold_plan_release(rf_fold_plan *p); /* accepts a zeroed struct */
 bool rf_folds_impossible(const rf_training *t, char why[RF_WHY]);
 
 /* Heads whose margins an outcome holds: the best ones. Fences that are moved one by one
- * may make another head the best; it will be among so many. */
+ * may make another head the best; it will almost always be among so many. */
 #define RF_OUTCOME_HEADS 4
 
 /* The answer to one text. Classes are those of the whole training. */

@@ -3,6 +3,7 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #define DRAWS 1000
@@ -62,7 +63,9 @@ rf_status rf_rate_of_classes(rf_rate *r, const size_t *hits, const size_t *n,
 
 size_t rf_rate_rows(double most)
 {
-    return (size_t)ceil(3.0 / most - 1e-9); /* 3 / 0.01 is a little above 300 */
+    double rows = ceil(3.0 / most - 1e-9); /* 3 / 0.01 is a little above 300 */
+    /* Of a share of next to nothing more than can be counted. */
+    return most > 0.0 && rows < (double)SIZE_MAX ? (size_t)rows : SIZE_MAX;
 }
 
 double rf_rate_least(size_t rows)

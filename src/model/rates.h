@@ -22,7 +22,8 @@ rf_status rf_rate_of_classes(rf_rate *r, const size_t *hits, const size_t *n,
                              size_t classes, uint64_t key, rf_error *err);
 
 /* The rows that are needed to say that a rate is at most this, at 95 %: if none of so
- * many is hit, it is (rule of three). And the least rate that so many rows can show. */
+ * many is hit, it is (rule of three); SIZE_MAX if it is more than that. And the least
+ * rate that so many rows can show. */
 size_t rf_rate_rows(double most);
 double rf_rate_least(size_t rows);
 

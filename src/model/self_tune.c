@@ -1,5 +1,7 @@
 #include "model/self_tune.h"
 
+#include "model/settings_file.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,7 @@ static const candidate candidates[RF_MAX_TRIALS] = {
     {"lambda 2", LAMBDA, 2.0f, RF_TUNE_THOROUGH},
 };
 
-/* False: it would be what was asked for anyway. */
+/* False: it would be what was asked for anyway, or more than may be asked for. */
 static bool change(rf_train_options *o, const candidate *c)
 {
     const rf_train_options was = *o;
@@ -46,7 +48,9 @@ static bool change(rf_train_options *o, const candidate *c)
     case RHO:
         o->rho = c->value;
         return synthetic && o->radius == 0.0f && o->rho != was.rho;
-    case NEGATIVES: o->negative_weight *= c->value; return true;
+    case NEGATIVES: /* the others are in their ranges wherever they start from */
+        o->negative_weight *= c->value;
+        return rf_setting_allowed("negative_weight", (double)o->negative_weight);
     case LAMBDA: o->lambda = c->value; return synthetic && o->lambda != was.lambda;
     }
     return false;
@@ -184,24 +188,50 @@ static void choose_fence(rf_tuning *u)
     const rf_candidate *t = &u->trials[u->chosen];
     double best[RF_MAX_FOLDS], asked[RF_MAX_FOLDS];
     rf_fence_gain *g = &u->fence;
+    *g = (rf_fence_gain){0};
+    if (u->budget)
+        return;
     take_column(t, t->position, best);
     take_column(t, 0, asked);
-    *g = (rf_fence_gain){.position = t->position};
+    g->position = t->position;
     g->wins = pair_up(best, asked, t->folds, &g->difference, &g->difference_sd);
     if (!convincing(g->difference, g->wins, t->folds))
         g->position = 0;
 }
 
-/* best: the candidate that came nearest to winning, 0 if there was no other. */
-static void say(rf_tuning *u, size_t best)
+/* The chosen candidate with the fence that it gets, against what was asked for: it was
+ * chosen for its best fence, which may not be the one. */
+static rf_fence_gain as_it_will_stand(const rf_tuning *u)
 {
-    const rf_candidate *t = &u->trials[best];
+    const rf_candidate *t = &u->trials[u->chosen];
+    double own[RF_MAX_FOLDS], asked[RF_MAX_FOLDS];
+    rf_fence_gain g = {.position = u->fence.position};
+    take_column(t, g.position, own);
+    take_column(&u->trials[0], 0, asked);
+    g.wins = pair_up(own, asked, t->folds, &g.difference, &g.difference_sd);
+    return g;
+}
+
+static void say_fence(const rf_tuning *u, char *out, size_t room)
+{
     const rf_fence_gain *g = &u->fence;
-    char fence[100] = "the fence stays where it was asked for";
-    if (g->position > 0)
-        snprintf(fence, sizeof fence,
+    if (u->budget)
+        snprintf(out, room, "the budget places the fences");
+    else if (g->position > 0)
+        snprintf(out, room,
                  "moving the fence wins in %zu of %zu folds by %.1f +- %.1f points",
                  g->wins, u->folds, g->difference, g->difference_sd);
+    else
+        snprintf(out, room, "the fence stays where it was asked for");
+}
+
+/* best: the candidate that came nearest to winning, 0 if there was no other; stand: how
+ * it did with the fence that it would get, NULL if it did not come to that. */
+static void say(rf_tuning *u, size_t best, const rf_fence_gain *stand)
+{
+    const rf_candidate *t = &u->trials[best];
+    char fence[100];
+    say_fence(u, fence, sizeof fence);
     if (best == 0)
         snprintf(u->verdict, sizeof u->verdict, "no other settings were tried; %s",
                  fence);
@@ -209,11 +239,19 @@ static void say(rf_tuning *u, size_t best)
         snprintf(u->verdict, sizeof u->verdict,
                  "\"%s\" wins in %zu of %zu folds by %.1f +- %.1f points; %s", t->name,
                  t->wins, t->folds, t->difference, t->difference_sd, fence);
+    else if (stand)
+        snprintf(u->verdict, sizeof u->verdict,
+                 "the settings stay: \"%s\", the best of the others, is better with the "
+                 "fence at its best only; with the one that it would get it differs by "
+                 "%.1f +- %.1f points, better in %zu of %zu folds, which is not enough; "
+                 "%s",
+                 t->name, stand->difference, stand->difference_sd, stand->wins, t->folds,
+                 fence);
     else
         snprintf(u->verdict, sizeof u->verdict,
-                 "the settings stay: \"%s\", the best of the others, wins in %zu of %zu "
-                 "folds by %.1f +- %.1f points, which is not enough; %s",
-                 t->name, t->wins, t->folds, t->difference, t->difference_sd, fence);
+                 "the settings stay: \"%s\", the best of the others, differs by %.1f +- "
+                 "%.1f points, better in %zu of %zu folds, which is not enough; %s",
+                 t->name, t->difference, t->difference_sd, t->wins, t->folds, fence);
 }
 
 void rf_tuning_decide(rf_tuning *u)
@@ -227,7 +265,17 @@ void rf_tuning_decide(rf_tuning *u)
     const rf_candidate *t = &u->trials[best];
     u->chosen = convincing(t->difference, t->wins, t->folds) ? best : 0;
     choose_fence(u);
-    say(u, best);
+    rf_fence_gain stand = {0};
+    bool withdrawn = false;
+    if (u->chosen > 0 && !u->budget) {
+        stand = as_it_will_stand(u);
+        withdrawn = !convincing(stand.difference, stand.wins, t->folds);
+    }
+    if (withdrawn) {
+        u->chosen = 0;
+        choose_fence(u);
+    }
+    say(u, best, withdrawn ? &stand : NULL);
 }
 
 rf_train_options rf_tuning_options(const rf_tuning *u)
@@ -321,6 +369,7 @@ rf_status rf_self_tune(rf_training *t, rf_tuning *u)
 {
     rf_fold_plan plan;
     rf_status st = rf_tuning_init(u, t->o.tune, &t->o, t->err);
+    u->budget = t->o.max_false_accept > 0.0 || t->o.max_false_reject > 0.0;
     if (st != RF_OK || rf_folds_impossible(t, u->why_not))
         return st;
     st = rf_fold_plan_make(&plan, t->model->classes, t->o.tune, t->o.seed, t->err);
@@ -347,14 +396,39 @@ rf_status rf_self_tune(rf_training *t, rf_tuning *u)
 
 /* ---- In words ---------------------------------------------------------------------- */
 
+/* Where the fence stood best; left out where a budget places it. */
+static bool add_position(json_t *to, const rf_tuning *u, size_t position)
+{
+    const rf_fence_position *p = &u->positions[position];
+    return to &&
+           (u->budget ||
+            (json_object_set_new(to, "fence_reject", json_real((double)p->reject)) == 0 &&
+             json_object_set_new(to, "fence_offset", json_real((double)p->offset)) == 0));
+}
+
 static json_t *trial_json(const rf_tuning *u, const rf_candidate *t)
 {
-    return json_pack(
-        "{s:s, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:b}", "name", t->name, "folds",
-        (json_int_t)t->folds, "f1", t->mean, "sd", t->sd, "difference", t->difference,
-        "difference_sd", t->difference_sd, "wins", (json_int_t)t->wins, "fence_reject",
-        (double)u->positions[t->position].reject, "fence_offset",
-        (double)u->positions[t->position].offset, "chosen", t == &u->trials[u->chosen]);
+    json_t *json =
+        json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:I, s:b}", "name", t->name, "folds",
+                  (json_int_t)t->folds, "f1", t->mean, "sd", t->sd, "difference",
+                  t->difference, "difference_sd", t->difference_sd, "wins",
+                  (json_int_t)t->wins, "chosen", t == &u->trials[u->chosen]);
+    if (add_position(json, u, t->position))
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+static bool add_fence(json_t *to, const rf_tuning *u)
+{
+    const rf_fence_gain *g = &u->fence;
+    if (!to || u->budget)
+        return to;
+    json_t *json = json_pack("{s:b, s:f, s:f, s:I}", "moved", g->position > 0,
+                             "difference", g->difference, "difference_sd",
+                             g->difference_sd, "wins", (json_int_t)g->wins);
+    bool good = add_position(json, u, g->position);
+    return json_object_set_new(to, "fence", json) == 0 && good;
 }
 
 json_t *rf_tuning_json(const rf_tuning *u)
@@ -371,13 +445,11 @@ json_t *rf_tuning_json(const rf_tuning *u)
         json_decref(list);
         return NULL;
     }
-    const rf_fence_gain *g = &u->fence;
-    const rf_fence_position *p = &u->positions[g->position];
-    return json_pack("{s:s, s:I, s:o, s:s, s:{s:f, s:f, s:b, s:f, s:f, s:I}, s:s}",
-                     "effort", efforts[u->effort], "folds", (json_int_t)u->folds,
-                     "candidates", list, "chosen", u->trials[u->chosen].name, "fence",
-                     "fence_reject", (double)p->reject, "fence_offset", (double)p->offset,
-                     "moved", g->position > 0, "difference", g->difference,
-                     "difference_sd", g->difference_sd, "wins", (json_int_t)g->wins,
-                     "verdict", u->verdict);
+    json_t *json = json_pack("{s:s, s:I, s:o, s:s, s:s}", "effort", efforts[u->effort],
+                             "folds", (json_int_t)u->folds, "candidates", list, "chosen",
+                             u->trials[u->chosen].name, "verdict", u->verdict);
+    if (add_fence(json, u))
+        return json;
+    json_decref(json);
+    return NULL;
 }

@@ -5,7 +5,9 @@
  * pseudo_open.h and judged by F1 with the fence at its best position. After each fold the
  * worse half of them is given up; the settings that were asked for, the "default", stay
  * to be compared with, fold by fold. They are replaced only by what is better by more
- * than RF_TUNE_ADVANTAGE points on average, and better in most folds.
+ * than RF_TUNE_ADVANTAGE points on average, and better in most folds; with the fence at
+ * its best, and where it will stand. If a budget places the fences (budget.h), no
+ * position is chosen here.
  */
 #ifndef RF_MODEL_SELF_TUNE_H
 #define RF_MODEL_SELF_TUNE_H
@@ -48,10 +50,11 @@ typedef struct rf_tuning {
     size_t n; /* trials; the first is the default */
     rf_candidate *trials;
     rf_fence_position positions[RF_FENCE_POSITIONS];
+    bool budget; /* places the fences: `fence` stays zeroed */
     size_t chosen;
     rf_fence_gain fence;
     char why_not[RF_WHY]; /* not empty: nothing could be tried, and this is why */
-    char verdict[240];    /* how sure it is */
+    char verdict[400];    /* how sure it is */
 } rf_tuning;
 
 /* Lists the candidates of an effort for options that are resolved; those that would

@@ -1,6 +1,7 @@
 #include "model/settings_file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct key {
@@ -10,12 +11,12 @@ typedef struct key {
     double least, most;
 } key;
 
-/* The ranges are those of rf_train. */
+/* The ranges are those of rf_train (train_settings.c). */
 static const key keys[] = {
     {"blend", offsetof(rf_train_options, blend), false, 0, 1},
-    {"negative_weight", offsetof(rf_train_options, negative_weight), false, 1e-6, 1e6},
+    {"negative_weight", offsetof(rf_train_options, negative_weight), false, 1e-7, 1e6},
     {"lambda", offsetof(rf_train_options, lambda), false, 0, 1e6},
-    {"rho", offsetof(rf_train_options, rho), false, 1e-6, 1e6},
+    {"rho", offsetof(rf_train_options, rho), false, 1e-7, 1e6},
     {"positive_noise", offsetof(rf_train_options, positive_noise), false, 0, 100},
     {"ascent_steps", offsetof(rf_train_options, ascent_steps), true, 0, 10000},
     {"fence_reject", offsetof(rf_train_options, fence_reject), false, 0, 1},
@@ -29,6 +30,12 @@ static const key *find(const char *name)
         if (strcmp(keys[i].name, name) == 0)
             return &keys[i];
     return NULL;
+}
+
+bool rf_setting_allowed(const char *name, double value)
+{
+    const key *k = find(name);
+    return k && value >= k->least && value <= k->most;
 }
 
 static void *place(const rf_train_options *o, const key *k)
@@ -63,16 +70,23 @@ json_t *rf_settings_json(const rf_train_options *o)
     return NULL;
 }
 
+static rf_status refuse_key(const char *name, const char *file, rf_error *err)
+{
+    char known[24 * N_KEYS] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < N_KEYS && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
+                              keys[i].name);
+    return rf_fail(err, RF_ERR_FORMAT, 0,
+                   "%s: settings has a key \"%.40s\", wanted only %s", file, name, known);
+}
+
 static rf_status take(rf_train_options *o, const char *name, const json_t *value,
                       const char *file, rf_error *err)
 {
     const key *k = find(name);
     if (!k)
-        return rf_fail(err, RF_ERR_FORMAT, 0,
-                       "%s: settings has a key \"%.40s\", wanted only blend, "
-                       "negative_weight, lambda, rho, ascent_steps, fence_reject, "
-                       "fence_offset",
-                       file, name);
+        return refuse_key(name, file, err);
     if (k->whole ? !json_is_integer(value) : !json_is_number(value))
         return rf_fail(err, RF_ERR_FORMAT, 0, "%s: settings.%s is %s, wanted a %s", file,
                        name, rf_json_type(value), k->whole ? "whole number" : "number");
@@ -95,6 +109,7 @@ rf_status rf_train_options_take(rf_train_options *options, const char *json, siz
     const char *key_name;
     json_t *value;
     err = err ? err : &local;
+    name = name ? name : "the settings";
     json_t *root = rf_json_object(json, len, name, err);
     if (!root)
         return err->code;

@@ -13,4 +13,7 @@
 /* The inner object; NULL without memory. */
 json_t *rf_settings_json(const rf_train_options *o);
 
+/* Whether a setting of this name may have this value; a NaN may not. */
+bool rf_setting_allowed(const char *name, double value);
+
 #endif

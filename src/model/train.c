@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "model/budget.h"
+#include "model/fence_line.h"
 #include "model/self_tune.h"
 #include "model/settings_file.h"
 #include "model/train_settings.h"
@@ -421,8 +422,9 @@ static rf_status run(rf_training *t, foresight *f, const rf_dataset *train,
         (st = rf_training_known(t)) != RF_OK || (st = rf_training_features(t)) != RF_OK ||
         (st = rf_training_open(t)) != RF_OK)
         return st;
-    if (wants_budget(t) && (st = rf_budget_settle(&f->budget, t, chosen(f)->outcomes,
-                                                  f->tuning.folds)) != RF_OK)
+    if (wants_budget(t) && ((st = rf_budget_settle(&f->budget, t, chosen(f)->outcomes,
+                                                   f->tuning.folds)) != RF_OK ||
+                            (st = rf_training_look_at_dev(t)) != RF_OK))
         return st;
     if ((st = calibrate(t, f)) != RF_OK || (st = keep_rows(t)) != RF_OK)
         return st;

@@ -45,42 +45,65 @@ static void put_words(rf_report *r)
     rf_page_add(p, "&nbsp;% are.</p>\n");
 }
 
-static void put_promise(rf_report *r)
+/* One kind of error, in words: "accept", "accepted", "open". */
+typedef struct claim {
+    const char *verb, *past, *texts;
+    double most, expected, low, high; /* most 0: no limit */
+    size_t hits, n;
+} claim;
+
+static void put_share(rf_page *p, const char *before, double share)
 {
-    rf_page *p = &r->page;
-    rf_promise promise;
-    if (!rf_model_promise(r->model, &promise))
-        return;
+    rf_page_add(p, before);
+    rf_page_number(p, 100.0 * share, 2);
+}
+
+static void put_claim(rf_page *p, const claim *c)
+{
     rf_page_add(p, "<p class=\"promise\">");
-    if (promise.most > 0.0) {
-        rf_page_add(p, "The model was trained to accept at most ");
-        rf_page_number(p, 100.0 * promise.most, 2);
-        rf_page_add(p, "&nbsp;% of open texts. ");
+    if (c->most > 0.0) {
+        rf_page_addf(p, "The model was trained to %s at most ", c->verb);
+        put_share(p, "", c->most);
+        rf_page_addf(p, "&nbsp;%% of %s texts. ", c->texts);
     }
-    rf_page_add(p, "It was expected to accept ");
-    rf_page_number(p, 100.0 * promise.expected, 2);
-    rf_page_add(p, "&nbsp;% of them (95&nbsp;% interval ");
-    rf_page_number(p, 100.0 * promise.low, 2);
-    rf_page_add(p, " to ");
-    rf_page_number(p, 100.0 * promise.high, 2);
-    if (!r->open) {
+    rf_page_addf(p, "It was expected to %s ", c->verb);
+    put_share(p, "", c->expected);
+    rf_page_addf(p, "&nbsp;%% of %s%s (95&nbsp;%% interval ",
+                 c->most > 0.0 ? "them" : c->texts, c->most > 0.0 ? "" : " texts");
+    put_share(p, "", c->low);
+    put_share(p, " to ", c->high);
+    if (!c->n) {
         rf_page_add(
             p,
             "&nbsp;%); this test set has none, so it cannot show whether it does.</p>\n");
         return;
     }
-    size_t accepted = rf_evaluation_accepted(&r->a.score);
-    double share = (double)accepted / (double)r->open;
-    rf_page_add(p, "&nbsp;%). Here it accepted <b>");
-    rf_page_number(p, 100.0 * share, 2);
+    double share = (double)c->hits / (double)c->n;
+    rf_page_addf(p, "&nbsp;%%). Here it %s ", c->past);
+    put_share(p, "<b>", share);
     rf_page_add(p, "&nbsp;%</b> (");
-    rf_page_count(p, accepted);
+    rf_page_count(p, c->hits);
     rf_page_add(p, " of ");
-    rf_page_count(p, r->open);
+    rf_page_count(p, c->n);
     rf_page_addf(p, "), which is %s that interval.</p>\n",
-                 share < promise.low    ? "below"
-                 : share > promise.high ? "above"
-                                        : "within");
+                 share < c->low    ? "below"
+                 : share > c->high ? "above"
+                                   : "within");
+}
+
+static void put_promise(rf_report *r)
+{
+    const rf_evaluation *e = &r->a.score;
+    const rf_class_score *open = &e->scores[e->classes];
+    rf_promise p;
+    if (!rf_model_promise(r->model, &p))
+        return;
+    put_claim(&r->page, &(claim){"accept", "accepted", "open", p.most, p.expected, p.low,
+                                 p.high, rf_evaluation_accepted(e), e->n_open});
+    if (p.tells_reject)
+        put_claim(&r->page, &(claim){"reject", "rejected", "known", p.max_reject,
+                                     p.expected_reject, p.reject_low, p.reject_high,
+                                     open->predicted - open->correct, e->n - e->n_open});
 }
 
 static void put_table(rf_report *r)

@@ -145,13 +145,31 @@ JS
     # a model that kept to no promise, and one that does better than it said
     promise '{"expected_false_accept": -1, "interval": [-2, -1]}'
     run "$rf" eval promised.rf "$test"
-    has "$output" "promised   expected -100.00 %"
+    has "$output" "expected   -100.00 % of open texts accepted (95 % interval -200.00 to -100.00 %)"
+    [ "$(grep -c "promised\|called open" <<<"$output")" -eq 0 ]
     has "$output" "($accepted of 8), above the interval"
     "$rf" eval promised.rf "$test" --json >e.json
     [ "$(json_file e.json 'v.budget.max_false_accept')" = null ]
     promise '{"expected_false_accept": 2, "interval": [1.5, 3]}'
     run "$rf" eval promised.rf "$test"
     has "$output" "($accepted of 8), below the interval"
+    # false rejects, with a limit and without
+    known=$(($(wc -l <"$test") - 1 - 8))
+    called=$("$rf" eval promised.rf "$test" --json |
+        node -e 'const v = JSON.parse(require("fs").readFileSync(0)); console.log(v.confusions.filter(c => c.answer === "open").reduce((s, c) => s + c.count, 0))')
+    share=$(awk "BEGIN { printf \"%.2f\", 100 * $called / $known }")
+    promise '{"max_false_accept": null, "expected_false_accept": 0.5, "interval": [0, 1], "max_false_reject": 0.2, "expected_false_reject": 0.1, "reject_interval": [0, 1]}'
+    run "$rf" eval promised.rf "$test"
+    has "$output" "expected   50.00 % of open texts accepted"
+    has "$output" "promised   at most 20.00 % of known texts called open; expected 10.00 % (95 % interval 0.00 to 100.00 %)"
+    has "$output" "happened   $share % of known texts called open ($called of $known), within the interval"
+    "$rf" eval promised.rf "$test" --json >e.json
+    [ "$(json_file e.json 'const b = v.budget; [b.max_false_reject, b.expected_false_reject, b.reject_interval, b.false_reject.toFixed(2), b.reject_interval_place]')" = "20,10,0,100,$share,within" ]
+    promise '{"max_false_accept": 0.5, "expected_false_accept": 0.5, "interval": [0, 1], "max_false_reject": null, "expected_false_reject": 2, "reject_interval": [1.5, 3]}'
+    run "$rf" eval promised.rf "$test"
+    has "$output" "promised   at most 50.00 % of open texts accepted; expected"
+    has "$output" "expected   200.00 % of known texts called open"
+    has "$output" "($called of $known), below the interval"
     # no open text
     run "$rf" eval promised.rf "$BATS_FILE_TMPDIR/data.tsv"
     has "$output" "happened   there is no open text: nothing can be said"
@@ -161,7 +179,7 @@ JS
     promise '{"max_false_accept": "much", "interval": 7}'
     run "$rf" eval promised.rf "$test"
     [ "$status" -eq 0 ]
-    [ "$(grep -c promised <<<"$output")" -eq 0 ]
+    [ "$(grep -c "promised\|happened" <<<"$output")" -eq 0 ]
     "$rf" report promised.rf "$test" -o r.html
     has "$(cat r.html)" "How far the confidence can be believed"
 }

@@ -99,6 +99,12 @@ tune() {
     train data.tsv --quiet -o both.rf --max-false-accept 5% --max-false-reject 40% --tune quick
     "$rf" inspect --json both.rf >both.json
     [ "$(json_file both.json 'Object.keys(v.summary).includes("tuning") && v.summary.budget.max_false_reject')" = 0.4 ]
+    # the budget places the fences: no word of another position
+    [ "$(json_file both.json 'const t = v.summary.tuning; [t.fence, t.candidates.some(c => "fence_reject" in c), t.verdict.endsWith("; the budget places the fences")]')" = ",false,true" ]
+    "$rf" inspect both.rf | sed -n '/^tuning/,/^budget/p' >both.txt
+    [ "$(grep -c "the budget places the fences" both.txt)" -eq 1 ]
+    [ "$(grep -c "fence_reject\|fence_offset" both.txt)" -eq 0 ]
+    [ "$("$rf" eval both.rf data.tsv | grep -c '^promised   at most')" -eq 2 ]
 }
 
 @test "budgets that the data cannot support" {
@@ -131,7 +137,7 @@ tune() {
     grep -v 'class[34]' data.tsv >two.tsv
     run_apart tune two.tsv -o s.json
     [ "$status" -eq 0 ]
-    has "$complaint" "tuning     not done; 2 classes: hiding one would leave one; settings stay at their defaults"
+    has "$complaint" "tuning     not done; 2 classes: hiding one would leave one; settings stay as they were asked for"
     [ "$(json_file s.json 'v.tuning.why_not')" = "2 classes: hiding one would leave one" ]
     train two.tsv --quiet -o a.rf --settings s.json
     run_apart train two.tsv -o b.rf --tune quick
@@ -149,6 +155,16 @@ tune() {
     run_apart tune data.tsv -o data.tsv
     [ "$status" -eq 2 ]
     has "$complaint" "would overwrite"
+    echo '{"settings": {}}' >base.json
+    run_apart tune data.tsv -o base.json --settings base.json
+    [ "$status" -eq 2 ]
+    has "$complaint" "would overwrite"
+    run_apart tune data.tsv -o -
+    [ "$status" -eq 2 ]
+    has "$complaint" "tune: settings cannot be written to standard output; wanted -o FILE"
+    [ ! -e - ]
+    run_apart tune data.tsv -o s.json --neighbours 5
+    [ "$status" -eq 2 ]
     run_apart tune data.tsv -o s.json --effort much
     [ "$status" -eq 2 ]
     has "$complaint" "quick, thorough"
@@ -162,7 +178,8 @@ tune() {
     [ ! -e s.json ]
     "$rf" tune --help >help
     [ "$(awk 'length > 90' help | wc -l)" -eq 0 ]
-    ! grep -q "what is kept" help
+    [ "$(grep -c "what is kept\|methods other than\|--textoir" help)" -eq 0 ]
+    grep -q "^ *--fence-offset" help
 }
 
 @test "stopped: nothing is left behind" {

@@ -24,6 +24,9 @@ static void rows_that_a_claim_needs(void **state)
     assert_int_equal(rf_rate_rows(0.07), 43);
     assert_true(fabs(rf_rate_least(300) - 0.01) < 1e-12);
     assert_true(rf_rate_least(2) == 1.0);
+    /* more than can be counted */
+    assert_true(rf_rate_rows(1e-20) == SIZE_MAX && rf_rate_rows(0.0) == SIZE_MAX);
+    assert_true(rf_rate_rows(1e-15) == (size_t)3000000000000000);
     for (double p = 0.5; p > 1e-4; p *= 0.9) /* none of so many: less than p, at 95 % */
         assert_true(pow(1.0 - p, (double)rf_rate_rows(p)) < 0.05);
 }
@@ -254,6 +257,44 @@ static void even_classes_get_no_fence_of_their_own(void **state)
     folds_release(&m);
 }
 
+/* Each of the four heads of a fold lets in a quarter of what the budget allows: that is
+ * its part, though it is more than a sixth, and more than chance explains. */
+static void the_part_of_a_class_is_by_the_heads_of_the_fold(void **state)
+{
+    (void)state;
+    enum { MANY = 1200 };
+    rf_outcomes folds[3];
+    for (uint32_t f = 0; f < 3; f++) {
+        folds[f] = (rf_outcomes){.n = MANY + 40, .n_hidden = MANY};
+        folds[f].row = calloc(folds[f].n, sizeof *folds[f].row);
+        assert_non_null(folds[f].row);
+        for (uint32_t i = 0; i < folds[f].n; i++) {
+            bool hidden = i >= 40;
+            uint32_t head = (i % 4 / 2) * 3 + (f + 1 + i % 2) % 3; /* not f, not f + 3 */
+            float margin = hidden ? -0.01f * (float)(i / 4) : -100.0f;
+            folds[f].row[i] =
+                (rf_outcome){.truth = hidden ? f + 3 * (i % 2) : head,
+                             .hidden = hidden,
+                             .head = {head},
+                             .margin = {margin, -INFINITY, -INFINITY, -INFINITY}};
+        }
+    }
+    float own[CLASSES];
+    rf_budget b = {.max_accept = 0.1, .classes = CLASSES, .own = own};
+    assert_int_equal(rf_budget_fences(&b, folds, 3, NULL), RF_OK);
+    size_t hits[CLASSES + 1] = {0};
+    for (size_t f = 0; f < 3; f++)
+        for (size_t i = 0; i < folds[f].n; i++)
+            hits[rf_budget_answer(&b, &folds[f].row[i])] += folds[f].row[i].hidden;
+    for (size_t c = 0; c < CLASSES; c++) {
+        assert_true(own[c] == 0.0f);
+        assert_in_range(hits[c], 55, 60);
+        assert_true(rf_poisson_tail(hits[c], 0.1 / CLASSES * 2 * MANY) < 0.02);
+    }
+    for (size_t f = 0; f < 3; f++)
+        rf_outcomes_release(&folds[f]);
+}
+
 /* Known texts far inside: a wide budget is not spent for nothing. */
 static void a_wide_budget_is_not_spent_for_nothing(void **state)
 {
@@ -280,6 +321,24 @@ static rf_dataset *make_data(size_t classes, size_t each)
         int n = snprintf(text, sizeof text, "please %s my %s %zu", words[i % classes],
                          words[(i + i / classes) % classes], i);
         int m = snprintf(label, sizeof label, "c%zu", i % classes);
+        assert_int_equal(rf_dataset_add(data, text, (size_t)n, label, (size_t)m, NULL),
+                         RF_OK);
+    }
+    return data;
+}
+
+/* Class c0 is of everything that the others are of. */
+static rf_dataset *make_greedy_data(size_t each)
+{
+    static const char *const words[] = {"refund", "order", "hello", "cancel"};
+    rf_dataset *data = rf_dataset_new(NULL);
+    assert_non_null(data);
+    for (size_t i = 0; i < 4 * each; i++) {
+        size_t c = i % 4;
+        char text[64], label[8];
+        int n = snprintf(text, sizeof text, "%s %s %zu", words[c ? c : i / 4 % 4],
+                         words[c ? c : i / 16 % 4], i);
+        int m = snprintf(label, sizeof label, "c%zu", c);
         assert_int_equal(rf_dataset_add(data, text, (size_t)n, label, (size_t)m, NULL),
                          RF_OK);
     }
@@ -338,6 +397,48 @@ static void a_trained_model_keeps_it(void **state)
     rf_model_free(m);
     rf_model_free(again);
     rf_model_free(plain);
+    rf_dataset_free(data);
+}
+
+static float spread_of_offsets(const rf_model *m)
+{
+    const json_t *o = json_object_get(json_object_get(m->summary, "budget"), "offset");
+    return (float)(json_number_value(json_object_get(o, "max")) -
+                   json_number_value(json_object_get(o, "min")));
+}
+
+/* The temperature is that of the margins as they are with the fences of the budget. */
+static void temperature_of_the_moved_fences(void **state)
+{
+    (void)state;
+    rf_error err = {0};
+    rf_dataset *data = make_greedy_data(60);
+    rf_train_options o = quick();
+    o.max_false_accept = 0.4;
+    o.head_steps = 100;
+    rf_model *m = rf_train(data, data, &o, &err);
+    if (!m)
+        fail_msg("%s", err.msg);
+    assert_true(spread_of_offsets(m) > 0.5f); /* some class has one of its own */
+    rf_session *s = rf_session_new(m, 1, NULL);
+    assert_non_null(s);
+    float margins[240 * 4];
+    uint32_t truth[240];
+    for (size_t i = 0; i < 240; i++) {
+        size_t len;
+        const char *text = rf_dataset_text(data, i, &len);
+        rf_decision d;
+        assert_int_equal(rf_classify(s, text, len, &d, NULL), RF_OK);
+        memcpy(margins + 4 * i, d.margins, 4 * sizeof *margins);
+        truth[i] = (uint32_t)rf_dataset_class(data, i);
+    }
+    rf_calibration c = RF_CALIBRATION_DEFAULT;
+    assert_int_equal(rf_calibration_fit_classes(&c, margins, truth, 240, 4, NULL), RF_OK);
+    assert_true(fabsf(m->calibration.temperature - c.temperature) <
+                1e-3f * c.temperature);
+    assert_int_equal(m->calibration.from, RF_CALIBRATION_FROM_PSEUDO_OPEN);
+    rf_session_free(s);
+    rf_model_free(m);
     rf_dataset_free(data);
 }
 
@@ -429,8 +530,10 @@ int main(void)
         cmocka_unit_test(offsets_use_what_the_budget_allows),
         cmocka_unit_test(fences_keep_the_budget_and_the_greedy_class_pays),
         cmocka_unit_test(even_classes_get_no_fence_of_their_own),
+        cmocka_unit_test(the_part_of_a_class_is_by_the_heads_of_the_fold),
         cmocka_unit_test(a_wide_budget_is_not_spent_for_nothing),
         cmocka_unit_test(a_trained_model_keeps_it),
+        cmocka_unit_test(temperature_of_the_moved_fences),
         cmocka_unit_test(false_rejects_by_the_dev_texts),
         cmocka_unit_test(what_cannot_be_promised),
     };

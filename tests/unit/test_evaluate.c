@@ -138,7 +138,8 @@ static void promises(void **state)
     const fixture *f = *state;
     static const struct {
         const char *summary; /* NULL: none at all */
-        double want[4];      /* most, expected, low, high; 9: no promise */
+        double want[8];      /* most, expected, low, high; 9: no promise; the same of
+                              * false rejects, 0: not told */
     } cases[] = {
         {NULL, {9}},
         {"{}", {9}},
@@ -150,20 +151,29 @@ static void promises(void **state)
          {0, 0.1, 0, 0.25}},
         {"{\"budget\": {\"max_false_accept\": 0.02, \"expected_false_accept\": 0.01, "
          "\"interval\": [0.005, 0.03], \"open_rows\": 300}}",
-         {0.02, 0.01, 0.005, 0.03}}};
+         {0.02, 0.01, 0.005, 0.03}},
+        {"{\"budget\": {\"max_false_accept\": null, \"expected_false_accept\": 0.01, "
+         "\"interval\": [0.005, 0.03], \"max_false_reject\": 0.2, "
+         "\"expected_false_reject\": 0.1, \"reject_interval\": [0.05, 0.15]}}",
+         {0, 0.01, 0.005, 0.03, 0.2, 0.1, 0.05, 0.15}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rf_promise p = {8, 8, 8, 8};
+        rf_promise p = {.most = 8, .high = 8};
         f->model->summary =
             cases[i].summary ? json_loads(cases[i].summary, 0, NULL) : NULL;
         bool made = rf_model_promise(f->model, &p);
         json_decref(f->model->summary);
         f->model->summary = NULL;
         assert_int_equal(made, cases[i].want[0] < 9);
-        if (made)
-            assert_true(p.most == cases[i].want[0] && p.expected == cases[i].want[1] &&
-                        p.low == cases[i].want[2] && p.high == cases[i].want[3]);
-        else
+        if (!made) {
             assert_true(p.most == 8 && p.high == 8);
+            continue;
+        }
+        const double *want = cases[i].want, *reject = want + 4;
+        assert_true(p.most == want[0] && p.expected == want[1] && p.low == want[2] &&
+                    p.high == want[3]);
+        assert_int_equal(p.tells_reject, reject[1] > 0.0);
+        assert_true(p.max_reject == reject[0] && p.expected_reject == reject[1] &&
+                    p.reject_low == reject[2] && p.reject_high == reject[3]);
     }
 }
 

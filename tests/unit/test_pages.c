@@ -490,7 +490,9 @@ static void confidence_and_promise(void **state)
     static const char *const budget[] = {
         "{\"budget\": {\"max_false_accept\": 0.01, \"expected_false_accept\": 0.008, "
         "\"interval\": [0.004, 0.02]}}",
-        "{\"budget\": {\"expected_false_accept\": 0.5, \"interval\": [0.01, 0.999]}}",
+        "{\"budget\": {\"expected_false_accept\": 0.5, \"interval\": [0.01, 0.999], "
+        "\"max_false_reject\": 0.02, \"expected_false_reject\": 0.01, "
+        "\"reject_interval\": [0, 1]}}",
         "{\"budget\": {\"expected_false_accept\": 1, \"interval\": [0.9999, 1]}}"};
     static const char *const where[] = {"above that", "within that", "below that"};
     for (size_t i = 0; i < 4; i++) {
@@ -534,6 +536,15 @@ static void confidence_and_promise(void **state)
         assert_int_equal(strstr(page, "at most 1.00&nbsp;% of open") != NULL, i % 3 == 0);
         snprintf(want, sizeof want, "(%zu of %zu)", accepted, e.n_open);
         assert_int_equal(strstr(page, want) != NULL, i < 3);
+        size_t rejected = 0;
+        for (size_t c = 0; c < CLASSES; c++)
+            rejected += e.confusion[c * (CLASSES + 1) + CLASSES];
+        assert_int_equal(strstr(page, "reject at most 2.00&nbsp;% of known") != NULL,
+                         i == 1);
+        snprintf(want, sizeof want, "it rejected <b>%.2f&nbsp;%%</b> (%zu of %zu)",
+                 100.0 * (double)rejected / (double)(e.n - e.n_open), rejected,
+                 e.n - e.n_open);
+        assert_int_equal(strstr(page, want) != NULL, i == 1);
         free(page);
         rf_evaluation_release(&e);
         rf_session_free(session);

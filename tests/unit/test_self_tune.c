@@ -127,6 +127,10 @@ static void candidates_change_one_setting(void **state)
     assert_int_equal(rf_tuning_init(&u, RF_TUNE_THOROUGH, &o, NULL), RF_OK);
     assert_int_equal(u.n, 4);
     rf_tuning_release(&u);
+    o.negative_weight = 3e5f; /* four times that is out of range */
+    assert_int_equal(rf_tuning_init(&u, RF_TUNE_THOROUGH, &o, NULL), RF_OK);
+    assert_int_equal(u.n, 3);
+    rf_tuning_release(&u);
 }
 
 static void the_worse_half_goes_and_the_default_stays(void **state)
@@ -152,7 +156,8 @@ static void the_worse_half_goes_and_the_default_stays(void **state)
 }
 
 typedef struct duel {
-    double base[3], other[3], moved[3]; /* moved: of the default, with another fence */
+    double base[3], other[3];
+    double moved[6]; /* with another fence: the default, then the other */
     size_t chosen;
     bool fence;
 } duel;
@@ -168,6 +173,13 @@ static void only_what_is_clearly_better_replaces_the_default(void **state)
         {{70, 60, 80}, {60, 50, 70}, {72, 61, 81}, 0, true},
         {{70, 60, 80}, {60, 50, 70}, {70.2, 60.2, 80.2}, 0, false},
         {{70, 60, 80}, {60, 50, 70}, {74, 59.9, 79.9}, 0, false},
+        /* better with another fence only, which it does not get */
+        {{70, 60, 80}, {69, 61.5, 79.5}, {0, 0, 0, 75, 61, 79}, 0, false},
+        /* it gets that fence, or is better without it, too */
+        {{70, 60, 80}, {69, 60.5, 78.5}, {0, 0, 0, 75, 61, 79}, 1, true},
+        {{70, 60, 80}, {71, 61.5, 79.5}, {0, 0, 0, 76, 61, 79}, 1, false},
+        /* withdrawn, and the default has a better fence of its own */
+        {{70, 60, 80}, {68, 61.5, 80.7}, {71, 61, 81, 80, 61.2, 80.5}, 0, true},
     };
     for (size_t i = 0; i < sizeof duels / sizeof *duels; i++) {
         const duel *d = &duels[i];
@@ -175,7 +187,7 @@ static void only_what_is_clearly_better_replaces_the_default(void **state)
         u.folds = 3;
         for (size_t k = 0; k < 3; k++) {
             score(&u, 0, d->base[k], d->moved[k]);
-            score(&u, 1, d->other[k], 0);
+            score(&u, 1, d->other[k], d->moved[3 + k]);
         }
         score(&u, 2, 99, 99); /* the best there is, but given up after one fold */
         rf_tuning_decide(&u);
@@ -184,6 +196,44 @@ static void only_what_is_clearly_better_replaces_the_default(void **state)
         rf_train_options o = rf_tuning_options(&u);
         assert_int_equal(o.ascent_steps, d->chosen ? 0 : 10);
         assert_true(o.fence_offset == u.positions[d->fence ? 7 : 0].offset);
+        rf_tuning_release(&u);
+    }
+}
+
+static void what_is_withdrawn_is_said(void **state)
+{
+    (void)state;
+    const double base[] = {70, 60, 80}, at_0[] = {69, 61.5, 79.5}, at_7[] = {75, 61, 79};
+    for (int budget = 0; budget < 2; budget++) {
+        rf_tuning u = race(RF_TUNE_QUICK);
+        u.folds = 3;
+        u.budget = budget;
+        for (size_t k = 0; k < 3; k++) {
+            score(&u, 0, base[k], 0);
+            score(&u, 1, at_0[k], at_7[k]);
+        }
+        score(&u, 2, 0, 0);
+        rf_tuning_decide(&u);
+        json_t *json = rf_tuning_json(&u), *list = json_object_get(json, "candidates");
+        assert_non_null(json);
+        if (budget) { /* judged by its best fence: the budget knows none of these */
+            assert_int_equal(u.chosen, 1);
+            assert_non_null(strstr(u.verdict, "; the budget places the fences"));
+        } else {
+            assert_int_equal(u.chosen, 0);
+            assert_non_null(strstr(u.verdict, "the settings stay: \"no ascent\""));
+            assert_non_null(strstr(u.verdict, "differs by 0.0 +- 1.3 points, better in 1 "
+                                              "of 3 folds, which is not enough; the "
+                                              "fence stays"));
+        }
+        assert_int_equal(json_object_get(json, "fence") != NULL, !budget);
+        for (size_t i = 0; i < 3; i++)
+            for (size_t k = 0; k < 2; k++)
+                assert_int_equal(json_object_get(json_array_get(list, i),
+                                                 k ? "fence_reject" : "fence_offset") !=
+                                     NULL,
+                                 !budget);
+        json_decref(json);
         rf_tuning_release(&u);
     }
 }
@@ -324,7 +374,11 @@ static void bad_settings_are_named(void **state)
         {"{}", "settings is missing, wanted an object"},
         {"{\"settings\": 3}", "settings is an integer, wanted an object"},
         {"{\"settings\": {}, \"more\": 1}", "has a key \"more\""},
-        {"{\"settings\": {\"epochs\": 1}}", "settings has a key \"epochs\""},
+        {"{\"settings\": {\"epochs\": 1}}",
+         "settings has a key \"epochs\", wanted only blend, negative_weight, lambda, "
+         "rho, "
+         "positive_noise, ascent_steps, fence_reject, fence_offset"},
+        {"{\"settings\": {\"rho\": 9e-8}}", "settings.rho is 9e-08, wanted 1e-07"},
         {"{\"settings\": {\"blend\": \"x\"}}",
          "settings.blend is a string, wanted a number"},
         {"{\"settings\": {\"blend\": 2}}", "settings.blend is 2, wanted 0 to 1"},
@@ -343,6 +397,20 @@ static void bad_settings_are_named(void **state)
     }
 }
 
+static void settings_at_their_ends_and_without_a_name(void **state)
+{
+    (void)state;
+    static const char least[] =
+        "{\"settings\": {\"rho\": 1e-7, \"negative_weight\": 1e-7}}";
+    rf_error err = {0};
+    rf_train_options o = rf_train_options_default(), was = o;
+    assert_int_equal(rf_train_options_take(&o, least, strlen(least), NULL, &err), RF_OK);
+    assert_true(o.rho == 1e-7f && o.negative_weight == 1e-7f);
+    assert_true(o.blend == was.blend && o.lambda == was.lambda);
+    assert_int_equal(rf_train_options_take(&o, "{}", 2, NULL, &err), RF_ERR_FORMAT);
+    assert_error(&err, RF_ERR_FORMAT, "the settings: settings is missing");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,10 +419,12 @@ int main(void)
         cmocka_unit_test(candidates_change_one_setting),
         cmocka_unit_test(the_worse_half_goes_and_the_default_stays),
         cmocka_unit_test(only_what_is_clearly_better_replaces_the_default),
+        cmocka_unit_test(what_is_withdrawn_is_said),
         cmocka_unit_test(figures_of_a_trial),
         cmocka_unit_test(settings_for_any_threads_and_back),
         cmocka_unit_test(too_little_to_tune_on),
         cmocka_unit_test(bad_settings_are_named),
+        cmocka_unit_test(settings_at_their_ends_and_without_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
