@@ -66,8 +66,8 @@ static plain answer_plainly(const rf_model *m, const float *feature)
 {
     size_t n = m->classes;
     double z[WIDTH], sum = 0.0, gap;
-    plain p = {.probabilities = malloc(n * sizeof(double)),
-               .margins = malloc(n * sizeof(double))};
+    plain p = {.probabilities = calloc(n, sizeof(double)),
+               .margins = calloc(n, sizeof(double))};
     for (size_t i = 0; i < WIDTH; i++)
         z[i] = (double)feature[i];
     for (size_t c = 0; c < n; c++)
