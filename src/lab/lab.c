@@ -74,29 +74,32 @@ static void name_run(const lab *l, const rf_planned *p, rf_run *run)
     snprintf(run->variant, sizeof run->variant, "%s", p->variant);
 }
 
+typedef struct tally {
+    rf_evaluation *e;
+    const rf_model *m;
+    const rf_split_rows *rows;
+} tally;
+
+static void count(void *user, const rf_judge *j, size_t from, size_t n)
+{
+    const tally *t = user;
+    for (size_t i = 0; i < n; i++) {
+        size_t truth = t->rows->class_index[from + i];
+        rf_evaluation_add(t->e, truth < t->m->classes ? truth : RF_OPEN,
+                          rf_judge_answer(j, t->m, i));
+    }
+}
+
 static rf_status test(lab *l, const rf_model *m, const rf_trial *t, rf_evaluation *e)
 {
-    rf_judge judge;
-    const rf_split_rows *rows = &t->split.test;
-    const rf_stage1 *s = &t->stage1;
-    rf_team *team = l->desk.team;
+    tally all = {e, m, &t->split.test};
     rf_status st = rf_evaluation_init(e, m->classes, l->err);
     if (st == RF_OK)
-        st = rf_judge_init(&judge, m, SIZE_MAX, rf_team_size(team), l->err);
-    if (st != RF_OK)
-        return st;
-    for (size_t from = 0; from < rows->n; from += judge.max_rows) {
-        size_t n = rows->n - from < judge.max_rows ? rows->n - from : judge.max_rows;
-        rf_judge_rows(&judge, m, s->z[RF_LAB_TEST] + from * s->width, n, team);
-        for (size_t i = 0; i < n; i++) {
-            size_t truth = rows->class_index[from + i];
-            rf_evaluation_add(e, truth < m->classes ? truth : RF_OPEN,
-                              rf_judge_answer(&judge, m, i));
-        }
-    }
-    rf_evaluation_finish(e);
-    rf_judge_release(&judge);
-    return RF_OK;
+        st = rf_judge_all(m, t->stage1.z[RF_LAB_TEST], t->split.test.n, l->desk.team,
+                          count, &all, l->err);
+    if (st == RF_OK)
+        rf_evaluation_finish(e);
+    return st;
 }
 
 /* The largest numbers off the diagonal, as [truth, answer, count]. */

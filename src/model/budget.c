@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "model/fence_line.h"
+#include "open/rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,12 +37,6 @@
 
 /* ---- Fences ------------------------------------------------------------------------ */
 
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of n + 1 texts, n known and one new, each is as likely to be any in the order: errors
  * that n texts may show. */
 static size_t errors_allowed(size_t n, double most)
@@ -55,7 +50,7 @@ float rf_budget_loosest(float *margins, size_t n, double most)
     size_t allowed = errors_allowed(n, most);
     if (n == 0 || allowed >= n)
         return 0.0f;
-    qsort(margins, n, sizeof *margins, ascending);
+    rf_sort(margins, n);
     float first_outside = margins[n - 1 - allowed];
     return -first_outside - SLACK * (1.0f + fabsf(first_outside));
 }
@@ -65,7 +60,7 @@ float rf_budget_tightest(float *margins, size_t n, double most)
     size_t allowed = errors_allowed(n, most);
     if (n == 0 || allowed >= n)
         return 0.0f;
-    qsort(margins, n, sizeof *margins, ascending);
+    rf_sort(margins, n);
     float first_inside = margins[allowed];
     return -first_inside + SLACK * (1.0f + fabsf(first_inside));
 }
@@ -181,7 +176,7 @@ static float own_part(const rf_budget *b, const rf_outcomes *folds, size_t n_fol
             if (row->hidden && head == m && margin >= 0.0f)
                 room[n++] = margin;
         }
-    qsort(room, n, sizeof *room, ascending);
+    rf_sort(room, n);
     double shrink = (double)hits / ((double)hits + SHRINK);
     return -(float)shrink * room[n - 1 - allowed];
 }

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "model/judge.h"
+#include "open/rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,48 +20,39 @@ void rf_fence_move_each(rf_model *m, const float *offsets)
         *rf_head_at(&m->heads, c).b3 += offsets[c];
 }
 
+typedef struct margins_wanted {
+    float *margins;
+    uint32_t *classes;
+} margins_wanted;
+
+static void take_largest(void *user, const rf_judge *j, size_t from, size_t n)
+{
+    const margins_wanted *w = user;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = j->verdicts[i].fence;
+        w->margins[from + i] = j->margins[i * j->classes + c];
+        if (w->classes)
+            w->classes[from + i] = c;
+    }
+}
+
 rf_status rf_fence_margins(const rf_model *m, const float *z, size_t n, rf_team *team,
                            float *margins, uint32_t *classes, rf_error *err)
 {
-    rf_judge judge;
-    rf_status st = rf_judge_init(&judge, m, n, rf_team_size(team), err);
-    if (st != RF_OK)
-        return st;
-    for (size_t from = 0; from < n; from += judge.max_rows) {
-        size_t some = n - from < judge.max_rows ? n - from : judge.max_rows;
-        rf_judge_rows(&judge, m, z + from * m->known.width, some, team);
-        for (size_t i = 0; i < some; i++) {
-            uint32_t c = judge.verdicts[i].fence;
-            margins[from + i] = judge.margins[i * m->classes + c];
-            if (classes)
-                classes[from + i] = c;
-        }
-    }
-    rf_judge_release(&judge);
-    return RF_OK;
+    margins_wanted w = {margins, classes};
+    return rf_judge_all(m, z, n, team, take_largest, &w, err);
+}
+
+static void take_all(void *user, const rf_judge *j, size_t from, size_t n)
+{
+    float *margins = user;
+    memcpy(margins + from * j->classes, j->margins, n * j->classes * sizeof *margins);
 }
 
 rf_status rf_fence_all_margins(const rf_model *m, const float *z, size_t n, rf_team *team,
                                float *margins, rf_error *err)
 {
-    rf_judge judge;
-    rf_status st = rf_judge_init(&judge, m, n, rf_team_size(team), err);
-    if (st != RF_OK)
-        return st;
-    for (size_t from = 0; from < n; from += judge.max_rows) {
-        size_t some = n - from < judge.max_rows ? n - from : judge.max_rows;
-        rf_judge_rows(&judge, m, z + from * m->known.width, some, team);
-        memcpy(margins + from * m->classes, judge.margins,
-               some * m->classes * sizeof *margins);
-    }
-    rf_judge_release(&judge);
-    return RF_OK;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
+    return rf_judge_all(m, z, n, team, take_all, margins, err);
 }
 
 float rf_fence_loosening(float *margins, size_t n, double share)
@@ -69,7 +61,7 @@ float rf_fence_loosening(float *margins, size_t n, double share)
     size_t outside = (size_t)((share + 1e-6) * (double)n) + 1;
     if (outside >= n)
         return 0.0f;
-    qsort(margins, n, sizeof *margins, ascending);
+    rf_sort(margins, n);
     float first_inside = margins[outside];
     /* A little more than needed: the sum within the head rounds. */
     return first_inside < 0.0f ? -first_inside + 1e-5f * (1.0f - first_inside) : 0.0f;

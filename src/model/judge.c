@@ -136,7 +136,7 @@ rf_status rf_judge_init(rf_judge *j, const rf_model *m, size_t most, size_t thre
     assert(classes > 0 && known->classes == classes + m->method->open_class);
     assert(!m->method->heads ||
            (m->heads.classes == classes && m->heads.width == known->width));
-    *j = (rf_judge){.max_rows = BLOCK_FLOATS / classes};
+    *j = (rf_judge){.max_rows = BLOCK_FLOATS / classes, .classes = classes};
     j->max_rows = j->max_rows > BLOCK_ROWS ? BLOCK_ROWS : j->max_rows;
     j->max_rows = j->max_rows > most ? most : j->max_rows;
     j->max_rows = j->max_rows < 1 ? 1 : j->max_rows;
@@ -163,4 +163,20 @@ void rf_judge_release(rf_judge *j)
     free(j->verdicts);
     free(j->scratch);
     *j = (rf_judge){0};
+}
+
+rf_status rf_judge_all(const rf_model *m, const float *features, size_t n, rf_team *team,
+                       rf_block_seen seen, void *user, rf_error *err)
+{
+    rf_judge j;
+    rf_status st = rf_judge_init(&j, m, n, rf_team_size(team), err);
+    if (st != RF_OK)
+        return st;
+    for (size_t from = 0; from < n; from += j.max_rows) {
+        size_t some = n - from < j.max_rows ? n - from : j.max_rows;
+        rf_judge_rows(&j, m, features + from * m->known.width, some, team);
+        seen(user, &j, from, some);
+    }
+    rf_judge_release(&j);
+    return RF_OK;
 }

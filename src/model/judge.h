@@ -18,7 +18,7 @@
 
 /* A block of verdicts; C classes. */
 typedef struct rf_judge {
-    size_t max_rows;
+    size_t max_rows, classes;
     float *probabilities; /* [max_rows, C] of the known classes among themselves */
     float *margins;       /* [max_rows, C] */
     rf_verdict *verdicts; /* [max_rows] */
@@ -35,6 +35,12 @@ void rf_judge_release(rf_judge *j); /* accepts a zeroed struct */
  * most the threads that j was made for. */
 void rf_judge_rows(rf_judge *j, const rf_model *m, const float *features, size_t n,
                    rf_team *team);
+
+/* Any number of rows, block by block: `seen` is told where in `features` each block of n
+ * rows begins. */
+typedef void (*rf_block_seen)(void *user, const rf_judge *j, size_t from, size_t n);
+rf_status rf_judge_all(const rf_model *m, const float *features, size_t n, rf_team *team,
+                       rf_block_seen seen, void *user, rf_error *err);
 
 /* The class that row i of the block is answered with, RF_OPEN for open. */
 size_t rf_judge_answer(const rf_judge *j, const rf_model *m, size_t i);

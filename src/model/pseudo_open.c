@@ -287,23 +287,17 @@ static void best_heads(rf_outcome *out, const float *margins, size_t classes)
     }
 }
 
+static void take_heads(void *user, const rf_judge *j, size_t from, size_t n)
+{
+    rf_outcome *out = user;
+    for (size_t i = 0; i < n; i++)
+        best_heads(&out[from + i], j->margins + i * j->classes, j->classes);
+}
+
 rf_status rf_outcomes_judge(const rf_model *m, const float *z, size_t n, rf_team *team,
                             rf_outcome *out, rf_error *err)
 {
-    rf_judge j = {0};
-    if (n == 0)
-        return RF_OK;
-    rf_status st = rf_judge_init(&j, m, n, rf_team_size(team), err);
-    if (st != RF_OK)
-        return st;
-    for (size_t from = 0; from < n; from += j.max_rows) {
-        size_t some = n - from < j.max_rows ? n - from : j.max_rows;
-        rf_judge_rows(&j, m, z + from * m->known.width, some, team);
-        for (size_t i = 0; i < some; i++)
-            best_heads(&out[from + i], j.margins + i * m->classes, m->classes);
-    }
-    rf_judge_release(&j);
-    return RF_OK;
+    return rf_judge_all(m, z, n, team, take_heads, out, err);
 }
 
 static rf_status gather(const rf_fold *f, rf_outcomes *out)

@@ -84,6 +84,17 @@ size_t rf_largest(const float *x, size_t n)
     return best;
 }
 
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+void rf_sort(float *x, size_t n)
+{
+    qsort(x, n, sizeof *x, by_value);
+}
+
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -22,6 +22,8 @@ void rf_rows_normalise(float *y, const float *x, size_t n, size_t width);
 /* Index of the largest, n > 0; the first of equals. */
 size_t rf_largest(const float *x, size_t n);
 
+void rf_sort(float *x, size_t n); /* the least first */
+
 /* The q quantile (0 to 1) with linear interpolation, as numpy has it. n > 0; sorts x. */
 double rf_quantile(double *x, size_t n, double q);
 
