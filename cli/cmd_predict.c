@@ -2,162 +2,67 @@
 #include "commands.h"
 
 #include "base/json.h"
-#include "json_text.h"
 #include "lines.h"
 #include "screen.h"
 #include "waiting_texts.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PENDING_BYTES ((size_t)8 << 20) /* texts kept for --text before a flush */
-#define DEFAULT_TOP 5
 
 typedef struct state {
     const rf_model *model;
     rf_session *session;
     bool json, text;
-    size_t top, explain;
+    rf_answer_options answer;
     waiting_texts texts;      /* for --text: those without an answer yet */
-    rf_neighbour *neighbours; /* [explain] */
-    size_t *order;            /* [classes] */
+    rf_neighbour *neighbours; /* [answer.explain] */
     size_t n_texts;
 } state;
 
 /* ---- One answer -------------------------------------------------------------------- */
 
-/* The at most k largest of n values that are not below `least`, largest first, of equals
- * the first one first; returns their number, their indices in order [k]. */
-static size_t largest(const float *v, size_t n, size_t k, float least, size_t *order)
+static rf_status put_json(state *s, const rf_decision *d, rf_error *err)
 {
-    size_t found = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!(v[i] >= least) || (found == k && (k == 0 || v[order[k - 1]] >= v[i])))
-            continue;
-        size_t at = found < k ? found++ : k - 1;
-        for (; at > 0 && v[order[at - 1]] < v[i]; at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-    return found;
+    char *json;
+    size_t len;
+    if (s->text)
+        s->answer.text = waiting_texts_first(&s->texts, &s->answer.text_len);
+    rf_status st = rf_decision_json(s->model, d, &s->answer, &json, &len, err);
+    if (st != RF_OK)
+        return st;
+    fwrite(json, 1, len, stdout);
+    putchar('\n');
+    free(json);
+    return RF_OK;
 }
 
-/* The largest value below 0; n if there is none. */
-static size_t nearest_rejecting(const float *margins, size_t n)
+static rf_status put_plain(const state *s, const rf_decision *d, rf_error *err)
 {
-    size_t best = n;
-    for (size_t i = 0; i < n; i++)
-        if (margins[i] < 0.0f && (best == n || margins[i] > margins[best]))
-            best = i;
-    return best;
-}
-
-static void put_class(const state *s, size_t c, const char *key, float value)
-{
-    fputs("{\"label\": ", stdout);
-    json_put_name(stdout, rf_model_label(s->model, c));
-    printf(", \"%s\": ", key);
-    json_put_float(stdout, value);
-    putchar('}');
-}
-
-static void put_classes(const state *s, size_t n, const char *key, const float *values)
-{
-    putchar('[');
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            fputs(", ", stdout);
-        put_class(s, s->order[i], key, values[s->order[i]]);
-    }
-    putchar(']');
-}
-
-static void put_neighbours(const state *s, size_t n)
-{
-    fputs(", \"neighbours\": [", stdout);
-    for (size_t i = 0; i < n; i++) {
-        const rf_neighbour *b = &s->neighbours[i];
-        fputs(i ? ", {\"text\": " : "{\"text\": ", stdout);
-        json_put_string(stdout, b->text, b->text_len);
-        fputs(", \"label\": ", stdout);
-        json_put_name(stdout, rf_model_label(s->model, b->class_index));
-        fputs(", \"distance\": ", stdout);
-        json_put_float(stdout, b->distance);
-        putchar('}');
-    }
-    putchar(']');
-}
-
-static void put_json(state *s, const rf_decision *d, size_t n_neighbours)
-{
-    size_t classes = rf_model_classes(s->model), n;
-    bool open = d->class_index == RF_OPEN;
-    fputs("{\"label\": ", stdout);
-    json_put_name(stdout, rf_model_label(s->model, d->class_index));
-    printf(", \"open\": %s, \"confidence\": ", open ? "true" : "false");
-    json_put_float(stdout, d->confidence);
-    fputs(", \"margin\": ", stdout);
-    json_put_float(stdout, d->margin);
-    fputs(", \"ranking\": ", stdout);
-    n = largest(d->probabilities, classes, s->top, -INFINITY, s->order);
-    put_classes(s, n, "probability", d->probabilities);
-    fputs(", \"accepted\": ", stdout);
-    n = largest(d->margins, classes, classes, 0.0f, s->order);
-    put_classes(s, n, "margin", d->margins);
-    fputs(", \"nearest_rejecting\": ", stdout);
-    n = nearest_rejecting(d->margins, classes);
-    if (n < classes)
-        put_class(s, n, "margin", d->margins[n]);
-    else
-        fputs("null", stdout);
-    if (open) {
-        char reason[1200];
-        snprintf(reason, sizeof reason,
-                 "no class accepts it; closest is \"%s\" (margin %.2f)",
-                 rf_model_label(s->model, d->margin_class), (double)d->margin);
-        fputs(", \"reason\": ", stdout);
-        json_put_name(stdout, reason);
-    }
-    if (s->text) {
-        size_t len;
-        const char *text = waiting_texts_first(&s->texts, &len);
-        fputs(", \"text\": ", stdout);
-        json_put_string(stdout, text, len);
-    }
-    if (s->explain > 0)
-        put_neighbours(s, n_neighbours);
-    fputs("}\n", stdout);
-}
-
-static void put_plain(const state *s, const rf_decision *d, size_t n_neighbours)
-{
+    size_t n = s->answer.explain;
+    rf_status st = n ? rf_explain(s->model, d->feature, s->neighbours, &n, err) : RF_OK;
+    if (st != RF_OK)
+        return st;
     printf("%s\t%.4f\n", rf_model_label(s->model, d->class_index), (double)d->confidence);
-    for (size_t i = 0; i < n_neighbours; i++) {
+    for (size_t i = 0; i < n; i++) {
         const rf_neighbour *b = &s->neighbours[i];
         char line[300];
         printf("    %.3f  %s  %s\n", (double)b->distance,
                rf_model_label(s->model, b->class_index),
                screen_one_line(line, sizeof line, b->text, b->text_len));
     }
+    return RF_OK;
 }
 
 static rf_status put(void *user, const rf_decision *d, rf_error *err)
 {
     state *s = user;
-    size_t n_neighbours = s->explain;
     screen_progress("texts", ++s->n_texts);
-    if (s->explain > 0) {
-        rf_status st =
-            rf_explain(s->model, d->feature, s->neighbours, &n_neighbours, err);
-        if (st != RF_OK)
-            return st;
-    }
-    if (s->json)
-        put_json(s, d, n_neighbours);
-    else
-        put_plain(s, d, n_neighbours);
+    rf_status st = s->json ? put_json(s, d, err) : put_plain(s, d, err);
+    if (st != RF_OK)
+        return st;
     if (s->text)
         waiting_texts_drop_first(&s->texts);
     /* A disk that is full is noticed now, not after another hour of input. */
@@ -214,15 +119,13 @@ static rf_status check_examples(const rf_model *model, const char *path, rf_erro
 static rf_status predict(state *s, const char *model_path, size_t threads,
                          const char *file, rf_error *err)
 {
-    size_t classes = rf_model_classes(s->model);
-    rf_status st = s->explain ? check_examples(s->model, model_path, err) : RF_OK;
+    rf_status st = s->answer.explain ? check_examples(s->model, model_path, err) : RF_OK;
     if (st != RF_OK)
         return st;
-    s->top = s->top < classes ? s->top : classes;
-    s->order = calloc(classes + 1, sizeof *s->order);
-    s->neighbours = calloc(s->explain + 1, sizeof *s->neighbours);
-    if (!s->order || !s->neighbours)
-        return rf_fail_nomem(err, classes * sizeof *s->order, "an answer");
+    size_t room = s->answer.explain + 1;
+    s->neighbours = calloc(room, sizeof *s->neighbours);
+    if (!s->neighbours)
+        return rf_fail_nomem(err, room * sizeof *s->neighbours, "neighbours");
     s->session = rf_session_new(s->model, threads, err);
     if (!s->session)
         return err->code;
@@ -236,7 +139,7 @@ static int run(const command *self, int argc, char **argv)
 {
     const char *paths[2] = {0};
     size_t threads = 0, top = SIZE_MAX, n;
-    state s = {0};
+    state s = {.answer = rf_answer_options_default()};
     const option options[] = {
         {.name = "json",
          .kind = OPTION_FLAG,
@@ -254,7 +157,7 @@ static int run(const command *self, int argc, char **argv)
          .help = "With --json: the text too."},
         {.name = "explain",
          .kind = OPTION_SIZE,
-         .value = &s.explain,
+         .value = &s.answer.explain,
          .arg = "K",
          .help = "Show the K nearest training texts; the model must have been trained "
                  "with --keep-examples.",
@@ -280,7 +183,8 @@ static int run(const command *self, int argc, char **argv)
                                : "--text and --top belong to --json");
         return EXIT_USAGE;
     }
-    s.top = top == SIZE_MAX ? DEFAULT_TOP : top;
+    if (top != SIZE_MAX)
+        s.answer.top = top;
 
     rf_error err = {0};
     rf_model *model = rf_model_load(paths[0], &err);
@@ -290,7 +194,6 @@ static int run(const command *self, int argc, char **argv)
     rf_session_free(s.session);
     rf_model_free(model);
     waiting_texts_release(&s.texts);
-    free(s.order);
     free(s.neighbours);
     return st == RF_OK ? 0 : command_failed(&err);
 }

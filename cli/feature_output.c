@@ -1,6 +1,6 @@
 #include "feature_output.h"
 
-#include "numbers.h"
+#include "base/numbers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,9 +40,9 @@ rf_status feature_output_open(feature_output *o, feature_format format, size_t w
                               rf_error *err)
 {
     *o = (feature_output){.format = format, .width = width, .to = stdout, .start = -1};
-    o->line = malloc(width * (NUMBER_MAX + 1));
+    o->line = malloc(width * (RF_NUMBER_MAX + 1));
     if (!o->line)
-        return rf_fail_nomem(err, width * (NUMBER_MAX + 1), "a line of output");
+        return rf_fail_nomem(err, width * (RF_NUMBER_MAX + 1), "a line of output");
     if (format == FEATURES_TSV)
         return RF_OK;
     int flags = fcntl(STDOUT_FILENO, F_GETFL);
@@ -68,7 +68,7 @@ rf_status feature_output_add(feature_output *o, const float *row, rf_error *err)
         return put(o, row, o->width * sizeof *row, err);
     char *p = o->line;
     for (size_t i = 0; i < o->width; i++) {
-        p += number_write(p, row[i]);
+        p += rf_number_write(p, row[i]);
         *p++ = i + 1 < o->width ? '\t' : '\n';
     }
     return put(o, o->line, (size_t)(p - o->line), err);

@@ -7,15 +7,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Any bytes as a JSON string, quotes included. What is not UTF-8 becomes U+FFFD, one for
- * each maximal ill-formed part, as everywhere in the library (docs/MODEL.md, "Text"). */
+/* Any bytes as a JSON string, quotes included (rf_json_escape). */
 void json_put_string(FILE *to, const char *bytes, size_t len);
 
 /* The same for a NUL-terminated string. */
 void json_put_name(FILE *to, const char *name);
 
 /* A number that reads back to the same bits; null if it is not finite. */
-void json_put_float(FILE *to, float v);
 void json_put_double(FILE *to, double v);
 
 #endif

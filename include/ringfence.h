@@ -445,6 +445,26 @@ typedef struct rf_neighbour {
 RF_API rf_status rf_explain(const rf_model *model, const float *feature,
                             rf_neighbour *out, size_t *n, rf_error *err);
 
+/* A decision as the JSON object that `ringfence predict --json` prints and the service
+ * answers: label, open, confidence, margin, ranking, accepted, nearest_rejecting, the
+ * reason of an open answer, and what the options ask for. */
+typedef struct rf_answer_options {
+    size_t top;       /* most likely known classes in "ranking" */
+    size_t margins;   /* largest margins in "margins"; 0: without */
+    size_t explain;   /* nearest training texts in "neighbours"; 0: without */
+    const char *text; /* repeated as "text"; NULL: without */
+    size_t text_len;
+} rf_answer_options;
+
+RF_API rf_answer_options rf_answer_options_default(void); /* top 5 */
+
+/* decision must still be valid; options may be NULL. *json is NUL-terminated and freed
+ * with free(), its length goes to *len if that is not NULL; NULL on failure: what
+ * rf_explain fails with, or RF_ERR_NOMEM. */
+RF_API rf_status rf_decision_json(const rf_model *model, const rf_decision *decision,
+                                  const rf_answer_options *options, char **json,
+                                  size_t *len, rf_error *err);
+
 /* ---- Evaluating ------------------------------------------------------------------- */
 
 typedef struct rf_class_score {

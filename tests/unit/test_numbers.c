@@ -1,5 +1,5 @@
 /* Floats as text: what strtof reads back is what was written */
-#include "numbers.h"
+#include "base/numbers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +12,9 @@
 
 static void check(float v)
 {
-    char text[NUMBER_MAX + 1];
-    size_t n = number_write(text, v);
-    assert_in_range(n, 1, NUMBER_MAX);
+    char text[RF_NUMBER_MAX + 1];
+    size_t n = rf_number_write(text, v);
+    assert_in_range(n, 1, RF_NUMBER_MAX);
     text[n] = '\0';
     char *end;
     float back = strtof(text, &end);
@@ -64,8 +64,8 @@ static void plain_text(void **state)
                  {100.0f, "100"},      {-3.5f, "-3.5"},   {0.0009765625f, "0.0009765625"},
                  {123456.0f, "123456"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[NUMBER_MAX + 1];
-        text[number_write(text, cases[i].v)] = '\0';
+        char text[RF_NUMBER_MAX + 1];
+        text[rf_number_write(text, cases[i].v)] = '\0';
         assert_string_equal(text, cases[i].text);
     }
 }

@@ -1,4 +1,4 @@
-#include "numbers.h"
+#include "base/numbers.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -14,11 +14,11 @@ static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  
  * than 1e-15) and rounded: at most half a unit of the ninth digit, 5e-9, is lost.
  * Features lie between 1e-8 and 1e9 but for a few, which go through printf.
  */
-size_t number_write(char out[NUMBER_MAX], float v)
+size_t rf_number_write(char out[RF_NUMBER_MAX], float v)
 {
     double a = fabs((double)v);
     if (!(a >= 1e-8 && a < 1e9))
-        return (size_t)snprintf(out, NUMBER_MAX, "%.9g", (double)v);
+        return (size_t)snprintf(out, RF_NUMBER_MAX, "%.9g", (double)v);
     int before = 0; /* digits before the point; negative: zeroes after it */
     while (before < 9 && a >= powers[before])
         before++;
