@@ -8,7 +8,7 @@
  */
 #include "base/memory.h"
 #include "base/rng.h"
-#include "report/tsne.h"
+#include "map/tsne.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -43,10 +43,13 @@ static void put_encoder(const json_t *e)
 static void put_kept(const json_t *kept)
 {
     if (!is(kept, "features"))
-        printf("kept       nothing of the training data\n");
+        printf("kept       nothing of the training data");
     else
-        printf("kept       features%s of %zu training rows\n",
+        printf("kept       features%s of %zu training rows",
                is(kept, "texts") ? " and texts" : "", json_read_count(kept, "rows"));
+    if (json_read_count(kept, "map"))
+        printf(", a map of %zu", json_read_count(kept, "map"));
+    putchar('\n');
 }
 
 static void put_summary(const json_t *s)

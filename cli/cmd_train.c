@@ -113,6 +113,11 @@ static void tell_stopped(const job *j)
         screen_complain("stopped; %s holds the known classes and %zu of %zu heads: the "
                         "same command with --resume goes on from there",
                         dir, e->done, e->total);
+    else if (e->stage == RF_STAGE_MAP)
+        screen_complain(
+            "stopped before the map was drawn; the same command with --resume "
+            "goes on from what %s holds",
+            dir);
     else if (e->stage == RF_STAGE_FEATURES)
         screen_complain("stopped; %s holds the known classes: the same command with "
                         "--resume goes on from there",

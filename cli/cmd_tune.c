@@ -28,8 +28,9 @@ static const char *const efforts[] = {"quick", "thorough", NULL};
 static bool is_of_a_model(const char *name)
 {
     static const char *const names[] = {
-        "output", "open-texts",  "tune",          "max-false-accept", "max-false-reject",
-        "slim",   "no-features", "keep-examples", "checkpoint",       "resume"};
+        "output",           "open-texts", "tune",        "max-false-accept",
+        "max-false-reject", "slim",       "no-features", "keep-examples",
+        "checkpoint",       "resume",     "map-points"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;

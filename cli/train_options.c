@@ -152,11 +152,20 @@ size_t train_options_list(train_request *r, option out[TRAIN_OPTIONS_MAX])
         {.name = "no-features",
          .kind = OPTION_FLAG,
          .value = &r->save.no_features,
-         .help = "Leave the features of the training texts out of the model."},
+         .help = "Leave the features of the training texts out of the model, and the map "
+                 "with them."},
         {.name = "keep-examples",
          .kind = OPTION_FLAG,
          .value = &r->save.keep_examples,
          .help = "Keep the training texts in the model, for predict --explain."},
+        {.name = "map-points",
+         .kind = OPTION_SIZE,
+         .value = &o->map_points,
+         .arg = "N",
+         .help = "Draw a map of the training texts with up to N points; of more texts a "
+                 "sample that is fair to the classes; 0: no map",
+         .shows_number = true,
+         .max = 100000},
     };
     const option known[] = {
         {.help = "stage 1, the known classes"},

@@ -60,7 +60,8 @@ void train_progress_end(train_progress *p)
 /* Ends of stages, ends of epochs, groups of heads, folds. */
 static void write_log(train_progress *p, const rf_train_event *e)
 {
-    static const char *const names[] = {"encode", "known", "features", "open", "folds"};
+    static const char *const names[] = {"encode", "known", "features",
+                                        "open",   "folds", "map"};
     bool known = e->stage == RF_STAGE_KNOWN, open = e->stage == RF_STAGE_OPEN;
     bool folds = e->stage == RF_STAGE_FOLDS;
     if (known || folds ? !e->epoch_end : !open && e->done < e->total)
@@ -129,6 +130,10 @@ static void show_moving(const rf_train_event *e)
     case RF_STAGE_FOLDS:
         screen_progress_line(always, "without some classes: %zu of %zu, %.0f %%%s",
                              e->epoch, e->epochs,
+                             100.0 * (double)e->done / (double)e->total, left);
+        break;
+    case RF_STAGE_MAP:
+        screen_progress_line(always, "map: %.0f %%%s",
                              100.0 * (double)e->done / (double)e->total, left);
         break;
     }

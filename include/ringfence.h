@@ -383,7 +383,7 @@ RF_API const char *rf_model_json(const rf_model *model);
 
 typedef struct rf_save_options {
     bool slim;          /* refer to the cached encoder instead of containing it */
-    bool no_features;   /* leave out the training features */
+    bool no_features;   /* leave out the training features, and the map with them */
     bool keep_examples; /* store the training texts, for explanations */
 } rf_save_options;
 
@@ -444,6 +444,26 @@ typedef struct rf_neighbour {
 } rf_neighbour;
 RF_API rf_status rf_explain(const rf_model *model, const float *feature,
                             rf_neighbour *out, size_t *n, rf_error *err);
+
+/* The map: training texts in the plane, drawn at the end of training so that texts with
+ * near features are near on it (t-SNE). Who lies beside whom has a meaning; how large a
+ * group is, how far apart two groups are and which way is up have none. */
+typedef struct rf_map_point {
+    float x, y; /* -1..1 */
+    size_t class_index;
+    const char *text; /* not NUL-terminated; NULL if the model keeps no texts */
+    size_t text_len;
+} rf_map_point;
+/* Points of the map; 0: the model has none. */
+RF_API size_t rf_model_map_size(const rf_model *model);
+/* Point i < rf_model_map_size; lives as long as the model. */
+RF_API rf_map_point rf_model_map_point(const rf_model *model, size_t i);
+/* Where a feature (rf_decision.feature) falls on the map: among the training texts of the
+ * map that are nearest to it, so also a text of no class lies in some group. The feature
+ * of a point of the map falls onto it, or beside it by the rounding of features to half
+ * precision. RF_ERR_MISSING if there is no map; on failure *x and *y are 0. */
+RF_API rf_status rf_model_place(const rf_model *model, const float *feature, float *x,
+                                float *y, rf_error *err);
 
 /* A decision as the JSON object that `ringfence predict --json` prints and the service
  * answers: label, open, confidence, margin, ranking, accepted, nearest_rejecting, the
@@ -549,12 +569,13 @@ typedef enum rf_stage {
     RF_STAGE_OPEN = 3,     /* one head per class */
     RF_STAGE_FOLDS = 4, /* trainings without some classes, to choose settings and fences;
                          * comes after RF_STAGE_ENCODE */
+    RF_STAGE_MAP = 5,   /* the map of the training texts, last of all */
 } rf_stage;
 
 typedef struct rf_train_event {
     rf_stage stage;
     size_t done, total;  /* texts; steps; texts; heads (methods without: not told); of
-                          * RF_STAGE_FOLDS parts of about the same time */
+                          * RF_STAGE_FOLDS parts of about the same time; iterations */
     size_t epoch;        /* RF_STAGE_KNOWN: finished ones, from 1 when epoch_end;
                           * RF_STAGE_FOLDS: the fold at work, from 1 */
     size_t epochs;       /* planned at most; folds */
@@ -670,6 +691,10 @@ typedef struct rf_train_options {
                               * With both, training may be refused (RF_ERR_ARG) as late
                               * as after stage 2, if this one does not hold then */
 
+    size_t map_points; /* training texts on the map, at most; of more a sample that gives
+                        * all classes the same number, as far as they have it; 0: no map;
+                        * up to 100,000 */
+
     const char *checkpoint; /* directory; NULL: none */
     bool resume;            /* go on from it if there is something in it */
     rf_train_progress progress;
@@ -724,8 +749,8 @@ typedef struct rf_lab_options {
     size_t max_tokens;      /* 0: as published for the three sets, else the encoder's */
     size_t threads;         /* 0: one per CPU; the figures are the same for any number */
     rf_train_options train; /* how stage 1 and ANS learn; what stands above, dev_share,
-                             * tune, budgets, checkpoints and progress do not count in
-                             * it */
+                             * tune, budgets, the map, checkpoints and progress do not
+                             * count in it */
 } rf_lab_options;
 
 RF_API rf_lab_options rf_lab_options_default(void);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # check-layers.sh [ROOT] - a module may include itself and the modules named before it.
 # This line is the dependency diagram of the project, lowest first:
-order="base num data text encoder known open model lab report"
+order="base num data text encoder known open map model lab report"
 # Programs see the public header, base/ and their own files.
 programs="cli serve"
 

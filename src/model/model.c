@@ -41,6 +41,8 @@ void rf_model_free(rf_model *m)
         free(m->row_class);
         free(m->texts);
         free(m->text_ends);
+        free(m->map_rows);
+        free(m->map_xy);
     }
     json_decref(m->settings);
     json_decref(m->summary);
@@ -200,6 +202,13 @@ size_t rf_model_find(const rf_model *m, const char *label, size_t len)
             from = middle + 1;
     }
     return RF_OPEN;
+}
+
+const char *rf_model_text(const rf_model *m, size_t row, size_t *len)
+{
+    uint64_t begin = m->texts && row ? m->text_ends[row - 1] : 0;
+    *len = m->texts ? (size_t)(m->text_ends[row] - begin) : 0;
+    return m->texts ? m->texts + begin : NULL;
 }
 
 const char *rf_model_json(const rf_model *m)

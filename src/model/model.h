@@ -40,7 +40,11 @@ struct rf_model {
     int32_t *row_class;  /* [n_rows] */
     char *texts;         /* all texts one after another, NULL: not kept */
     uint64_t *text_ends; /* [n_rows] */
-    bool rows_mapped; /* these four lie in `file`: not to be written, not to be freed */
+    /* Some of them in the plane (docs/MODEL.md, "Map"). */
+    size_t map_n;      /* 0: no map */
+    int32_t *map_rows; /* [map_n] training rows, ascending */
+    float *map_xy;     /* [map_n, 2] -1..1 */
+    bool rows_mapped;  /* these six lie in `file`: not to be written, not to be freed */
 
     json_t *settings; /* what it was trained with; NULL: nothing to say */
     json_t *summary;  /* what training saw and found; NULL: nothing to say */
@@ -72,8 +76,12 @@ typedef struct rf_model_extent {
     bool encoder;  /* contained, not referred to */
     bool features; /* with the class of each row */
     bool texts;
+    bool map;
 } rf_model_extent;
 json_t *rf_model_describe_as(const rf_model *m, rf_model_extent stored, rf_error *err);
+
+/* The text of a kept row, not NUL-terminated; NULL, of length 0, if none are kept. */
+const char *rf_model_text(const rf_model *m, size_t row, size_t *len);
 
 /* A model from a container that is open already: it becomes the model's, or is closed on
  * failure. */

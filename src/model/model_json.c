@@ -97,9 +97,10 @@ json_t *rf_model_describe_as(const rf_model *m, rf_model_extent stored, rf_error
     }
     if (rf_calibration_check(&m->calibration, err) != RF_OK)
         return NULL;
-    json_t *kept = json_pack("{s:I, s:b, s:b}", "rows",
+    json_t *kept = json_pack("{s:I, s:b, s:b, s:I}", "rows",
                              (json_int_t)(stored.features ? m->n_rows : 0), "features",
-                             stored.features, "texts", stored.texts);
+                             stored.features, "texts", stored.texts, "map",
+                             (json_int_t)(stored.map ? m->map_n : 0));
     json_t *root = json_pack(
         "{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
         RF_CONTAINER_VERSION, "kind", "model", "method", m->method->name, "program",
@@ -120,7 +121,9 @@ rf_status rf_model_describe(rf_model *m, rf_error *err)
     err = err ? err : &local;
     rf_buffer_init(&text, MAX_JSON, "the description of a model");
     json_t *root = rf_model_describe_as(
-        m, (rf_model_extent){true, m->n_rows > 0, m->n_rows > 0 && m->texts}, err);
+        m,
+        (rf_model_extent){true, m->n_rows > 0, m->n_rows > 0 && m->texts, m->map_n > 0},
+        err);
     if (!root)
         return err->code;
     rf_status st = rf_json_write(root, &text, err);

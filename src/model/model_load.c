@@ -265,9 +265,11 @@ static rf_status check_description(rf_model_reading *l, bool contained)
     const rf_model *m = l->m;
     char at[128] = "";
     json_t *own = rf_model_describe_as(
-        m, (rf_model_extent){contained, m->n_rows > 0, m->texts}, l->err);
+        m, (rf_model_extent){contained, m->n_rows > 0, m->texts, m->map_n > 0}, l->err);
     if (!own)
         return l->err->code;
+    if (m->map_n == 0 && !json_object_get(json_object_get(l->file->json, "kept"), "map"))
+        (void)json_object_del(json_object_get(own, "kept"), "map"); /* of before maps */
     (void)json_object_del(own, "program");     /* any may have written it */
     (void)json_object_del(own, "calibration"); /* taken from there, perhaps rounded */
     bool good = agrees(own, l->file->json, at, 0);
@@ -301,7 +303,8 @@ static rf_status load(rf_model_reading *l)
         (st = l->m->method->heads ? rf_model_take_heads(l) : rf_model_take_fence(l)) !=
             RF_OK ||
         (st = rf_model_take_classes(l)) != RF_OK ||
-        (st = rf_model_take_rows(l)) != RF_OK || (st = take_words(l)) != RF_OK)
+        (st = rf_model_take_rows(l)) != RF_OK || (st = rf_model_take_map(l)) != RF_OK ||
+        (st = take_words(l)) != RF_OK)
         return st;
     st = check_description(l, l->m->encoder->files.shared);
     rf_map_forget(&l->file->file.map, 0, l->file->file.map.len);

@@ -1,8 +1,10 @@
-/* model_read.c - the classifier, the classes and the training rows of a model file */
+/* model_read.c - the classifier, the classes, the training rows and the map of a model
+ * file */
 #include "model/model_read.h"
 
 #include "num/panels.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,4 +259,51 @@ rf_status rf_model_take_rows(rf_model_reading *l)
     m->texts = mapped(texts);
     m->text_ends = mapped(ends);
     return check_texts(l, texts->count);
+}
+
+static rf_status check_map(const rf_model_reading *l)
+{
+    const rf_model *m = l->m;
+    for (size_t i = 0; i < m->map_n; i++) {
+        int64_t row = m->map_rows[i], least = i ? (int64_t)m->map_rows[i - 1] + 1 : 0;
+        if (row < least || (uint64_t)row >= m->n_rows)
+            return rf_fail(l->err, RF_ERR_FORMAT, i,
+                           "%s: tensor \"map.rows\": point %zu is training row %lld, "
+                           "wanted rows in ascending order, below %zu",
+                           l->name, i, (long long)row, m->n_rows);
+    }
+    for (size_t i = 0; i < 2 * m->map_n; i++)
+        if (!(fabsf(m->map_xy[i]) <= 1.0f)) /* so that a NaN fails */
+            return rf_fail(l->err, RF_ERR_FORMAT, i / 2,
+                           "%s: tensor \"map.points\": %c of point %zu is %.9g, wanted "
+                           "-1 to 1",
+                           l->name, i % 2 ? 'y' : 'x', i / 2, (double)m->map_xy[i]);
+    return RF_OK;
+}
+
+rf_status rf_model_take_map(rf_model_reading *l)
+{
+    rf_model *m = l->m;
+    const rf_safetensors *s = &l->file->file;
+    if (!rf_safetensors_find(s, "map.rows") && !rf_safetensors_find(s, "map.points"))
+        return RF_OK;
+    size_t shape[] = {RF_ANY_SIZE, 2};
+    const rf_tensor *rows =
+        rf_container_find(l->file, "map.rows", RF_I32, 1, shape, l->err);
+    if (!rows)
+        return RF_ERR_FORMAT;
+    shape[0] = rows->shape[0];
+    const rf_tensor *points =
+        rf_container_find(l->file, "map.points", RF_F32, 2, shape, l->err);
+    if (!points)
+        return RF_ERR_FORMAT;
+    if (shape[0] == 0 || m->n_rows == 0)
+        return rf_fail(l->err, RF_ERR_FORMAT, rows->offset,
+                       "%s: tensor \"map.rows\": a map of %zu points of %zu training "
+                       "rows, wanted some of both or no such tensor",
+                       l->name, shape[0], m->n_rows);
+    m->map_n = shape[0];
+    m->map_rows = mapped(rows);
+    m->map_xy = mapped(points);
+    return check_map(l);
 }

@@ -16,5 +16,6 @@ rf_status rf_model_take_heads(rf_model_reading *l);
 rf_status rf_model_take_fence(rf_model_reading *l);   /* of a method without heads */
 rf_status rf_model_take_classes(rf_model_reading *l); /* statistics and radius */
 rf_status rf_model_take_rows(rf_model_reading *l);    /* if they were kept */
+rf_status rf_model_take_map(rf_model_reading *l); /* if there is one; after the rows */
 
 #endif

@@ -229,6 +229,12 @@ static void add_rows(saving *s, rf_model_extent stored)
         add(s, (rf_section){"train.text_ends", .dtype = RF_I64, .rank = 1, .shape = {n},
                             .data = m->text_ends});
     }
+    if (stored.map) {
+        add(s, (rf_section){"map.rows", .dtype = RF_I32, .rank = 1, .shape = {m->map_n},
+                            .data = m->map_rows});
+        add(s, (rf_section){"map.points", .dtype = RF_F32, .rank = 2,
+                            .shape = {m->map_n, 2}, .data = m->map_xy});
+    }
 }
 
 /* ---- Saving ------------------------------------------------------------------------ */
@@ -245,7 +251,8 @@ static rf_status check_finite(const rf_model *m, rf_error *err)
         {"the classifier of known classes", m->known.block, m->known.floats},
         {"the heads", m->heads.block, m->method->heads ? c * rf_head_floats(d) : 0},
         {"the means of the classes", m->stats.mean, c * d},
-        {"the variances of the classes", m->stats.variance, c * d}};
+        {"the variances of the classes", m->stats.variance, c * d},
+        {"the map", m->map_xy, 2 * m->map_n}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (!rf_kernels()->all_finite(parts[i].values, parts[i].n))
             return rf_fail(err, RF_ERR_NUMERIC, 0,
@@ -308,7 +315,8 @@ rf_status rf_model_save(const rf_model *m, const char *path,
     saving s = {.m = m, .kernels = rf_train_kernels()};
     rf_model_extent stored = {.encoder = !o.slim,
                               .features = !o.no_features && m->n_rows > 0,
-                              .texts = o.keep_examples};
+                              .texts = o.keep_examples,
+                              .map = !o.no_features && m->map_n > 0};
     rf_status st = save(&s, path, stored, err);
     free(s.sections);
     free(s.floats);

@@ -3,6 +3,7 @@
  *
  *   texts -> tokens -> frozen layers (once) -> stage 1: upper layers, C-way classifier
  *         -> features -> class statistics   -> stage 2: one head per class
+ *                     -> map
  *
  * Before stage 1 settings may be chosen, or fences planned, on folds that run both stages
  * without some of the classes (self_tune.h, budget.h).
@@ -426,7 +427,8 @@ static rf_status run(rf_training *t, foresight *f, const rf_dataset *train,
                                                    f->tuning.folds)) != RF_OK ||
                             (st = rf_training_look_at_dev(t)) != RF_OK))
         return st;
-    if ((st = calibrate(t, f)) != RF_OK || (st = keep_rows(t)) != RF_OK)
+    if ((st = calibrate(t, f)) != RF_OK || (st = keep_rows(t)) != RF_OK ||
+        (st = rf_training_map(t)) != RF_OK)
         return st;
     return describe(t, f);
 }

@@ -51,7 +51,8 @@ rf_train_options rf_train_options_default(void)
                               .gamma = 2.0f,
                               .positive_noise = -1.0f,
                               .ascent_steps = 10,
-                              .ascent_rate = 0.02f};
+                              .ascent_rate = 0.02f,
+                              .map_points = 4000};
 }
 
 /* ---- Checks ------------------------------------------------------------------------ */
@@ -152,6 +153,7 @@ rf_status rf_train_resolve(rf_train_options *o, const rf_config *c, size_t rows,
         {"tune", (double)o->tune, RF_TUNE_OFF, RF_TUNE_THOROUGH},
         {"max_false_accept", o->max_false_accept, 0, 0.5},
         {"max_false_reject", o->max_false_reject, 0, 0.5},
+        {"map_points", (double)o->map_points, 0, 100000},
     };
     rf_status st = check(ranges, sizeof ranges / sizeof ranges[0], err);
     if (st == RF_OK)

@@ -3,6 +3,7 @@
 #include "model/fence_line.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "model/draw_map.h"
 #include "model/train_settings.h"
 #include "num/panels.h"
 #include "num/train.h"
@@ -383,4 +384,27 @@ rf_status rf_training_open(rf_training *t)
     if (st != RF_OK)
         return st;
     return m->method->heads ? fit_heads(t) : fit_fence(t);
+}
+
+/* ---- The map ----------------------------------------------------------------------- */
+
+static int told_of_map(void *user, size_t done, size_t total)
+{
+    (void)total;
+    return told(user, done);
+}
+
+rf_status rf_training_map(rf_training *t)
+{
+    rf_tsne_options o = rf_tsne_options_default();
+    if (t->o.map_points == 0)
+        return RF_OK;
+    o.seed = t->o.seed;
+    o.progress = told_of_map;
+    o.user = t;
+    begin(t, RF_STAGE_MAP, 0, o.iterations);
+    rf_status st = rf_draw_map(t->model, t->o.map_points, &o, t->team, t->err);
+    if (st == RF_OK)
+        (void)tell(t, o.iterations, false); /* it is done: there is nothing to stop */
+    return st;
 }

@@ -5,9 +5,11 @@
  *   known     stage 1: upper layers and classifier of known classes
  *   features  of all texts, from the tuned encoder
  *   open      stage 2: what the method fits to the features
+ *   map       of the training rows
  *
- * rf_train runs all four from labelled texts to a model; the lab shares their results
- * between runs. Each takes what the one before has left in the struct.
+ * rf_train runs them all, from labelled texts to a model; the lab shares the results of
+ * the first four between runs, and draws no map. Each takes what the one before has left
+ * in the struct.
  */
 #ifndef RF_MODEL_TRAINING_H
 #define RF_MODEL_TRAINING_H
@@ -56,6 +58,7 @@ rf_status rf_training_encode(rf_training *t);
 rf_status rf_training_known(rf_training *t);
 rf_status rf_training_features(rf_training *t); /* releases the activations */
 rf_status rf_training_open(rf_training *t);
+rf_status rf_training_map(rf_training *t); /* of the rows that the model keeps by now */
 
 /* After stage 1: the encoder with another share of what it learnt. rf_training_known has
  * done it with the share that the options ask for. */

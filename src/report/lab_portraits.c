@@ -9,7 +9,7 @@
 
 #include "lab/portrait.h"
 #include "report/lab_settings.h"
-#include "report/tsne.h"
+#include "map/tsne.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -206,7 +206,7 @@ static bool make_inset(const rf_portrait *q, const double *map, double *scratch,
     return true;
 }
 
-static void put_point(const gallery *g, const rf_portrait *q, size_t i, rf_map_point *m)
+static void put_point(const gallery *g, const rf_portrait *q, size_t i, rf_map_mark *m)
 {
     static const char synthetic[] = "a synthetic negative";
     const rf_dataset *test = g->desk.material.data[RF_LAB_TEST];
@@ -226,7 +226,7 @@ static void put_point(const gallery *g, const rf_portrait *q, size_t i, rf_map_p
 /* points has room for one more: it is not shown, as no series has it, but the figure
  * reaches as far as it does. */
 static void put_map(const gallery *g, const rf_portrait *q, const double *map,
-                    rf_map_point *points, const rf_inset *in, double right)
+                    rf_map_mark *points, const rf_inset *in, double right)
 {
     static const rf_map_series series[RF_PORTRAIT_KINDS] = {
         [RF_PORTRAIT_OWN] = {"texts of the class", 0},
@@ -239,7 +239,7 @@ static void put_map(const gallery *g, const rf_portrait *q, const double *map,
         points[i].y = map[2 * i + 1];
         put_point(g, q, i, &points[i]);
     }
-    points[q->n] = (rf_map_point){
+    points[q->n] = (rf_map_mark){
         .x = in ? right : map[0], .y = map[1], .series = SIZE_MAX, .text = ""};
     snprintf(title, sizeof title, "What the head of %s sees", q->label);
     rf_svg_map(
@@ -277,7 +277,7 @@ static void put_counts(rf_page *p, const rf_portrait *q)
 }
 
 static rf_status put_portrait(gallery *g, const rf_portrait *q, double *map,
-                              double *scratch, rf_map_point *points, rf_error *err)
+                              double *scratch, rf_map_mark *points, rf_error *err)
 {
     rf_tsne_options t = rf_tsne_options_default();
     rf_inset in;
@@ -305,7 +305,7 @@ static rf_status put_head(gallery *g, size_t class_index, rf_error *err)
         return st;
     double *map = calloc(2 * q.n + 1, sizeof *map);
     double *scratch = calloc(q.n + 1, sizeof *scratch);
-    rf_map_point *points = calloc(q.n + 1, sizeof *points);
+    rf_map_mark *points = calloc(q.n + 1, sizeof *points);
     st = map && scratch && points && q.n
              ? put_portrait(g, &q, map, scratch, points, err)
              : rf_fail_nomem(err, q.n * sizeof *points, "a portrait");

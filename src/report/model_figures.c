@@ -313,18 +313,18 @@ static size_t choose_series(const rf_report *r, frequent *order, size_t *series_
     return n;
 }
 
-static void put_map(rf_report *r, const size_t *series_of, rf_map_point *points,
+static void put_map(rf_report *r, const size_t *series_of, rf_map_mark *points,
                     const rf_map_series *series, size_t n_series)
 {
     for (size_t i = 0; i < r->a.n_sampled; i++) {
         const rf_answer *a = &r->a.rows[r->a.sampled[i]];
-        rf_map_point *m = &points[i];
-        *m = (rf_map_point){.x = r->map[2 * i],
-                            .y = r->map[2 * i + 1],
-                            .series = series_of[a->truth],
-                            .truth = a->truth,
-                            .answer = a->answer,
-                            .confidence = (double)a->confidence};
+        rf_map_mark *m = &points[i];
+        *m = (rf_map_mark){.x = r->map[2 * i],
+                           .y = r->map[2 * i + 1],
+                           .series = series_of[a->truth],
+                           .truth = a->truth,
+                           .answer = a->answer,
+                           .confidence = (double)a->confidence};
         m->text = rf_dataset_text(r->data, r->a.sampled[i], &m->len);
     }
     rf_svg_map(&r->page,
@@ -345,7 +345,7 @@ rf_status rf_report_map(rf_report *r, rf_error *err)
     rf_map_series series[RF_KEYS + 2];
     frequent *order = calloc(r->a.classes + 1, sizeof *order);
     size_t *series_of = calloc(r->a.classes + 1, sizeof *series_of);
-    rf_map_point *points = calloc(r->a.n_sampled + 1, sizeof *points);
+    rf_map_mark *points = calloc(r->a.n_sampled + 1, sizeof *points);
     rf_status st = RF_OK;
     if (order && series_of && points) {
         size_t n = choose_series(r, order, series_of, series);

@@ -1,7 +1,7 @@
 /* model_report.c - one page about a model and a test set */
 #include "report/model_report.h"
 
-#include "report/tsne.h"
+#include "map/tsne.h"
 
 #include <stdio.h>
 #include <stdlib.h>

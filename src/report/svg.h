@@ -106,14 +106,14 @@ void rf_svg_reliability(rf_page *p, const rf_reliability_chart *chart);
 
 /* ---- Maps -------------------------------------------------------------------------- */
 
-typedef struct rf_map_point {
+typedef struct rf_map_mark {
     double x, y;
     size_t series;    /* SIZE_MAX: not drawn, but the map is made wide enough for it */
     const char *text; /* shown when pointed at; any bytes */
     size_t len;
     size_t truth, answer; /* index of a name; SIZE_MAX: nothing to say */
     double confidence;    /* of the answer, 0..1; negative: nothing to say */
-} rf_map_point;
+} rf_map_mark;
 
 typedef struct rf_map_series {
     const char *name;
@@ -122,7 +122,7 @@ typedef struct rf_map_series {
 
 typedef struct rf_map_chart {
     const char *title, *description;
-    const rf_map_point *points; /* up to some 10,000 */
+    const rf_map_mark *points; /* up to some 10,000 */
     size_t n_points;
     const rf_map_series *series;
     size_t n_series;

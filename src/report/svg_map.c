@@ -23,7 +23,7 @@ typedef struct view {
     double clip[4]; /* of the data: x0 x1 y0 y1 */
 } view;
 
-static bool shown(const view *v, const rf_map_point *m)
+static bool shown(const view *v, const rf_map_mark *m)
 {
     return isfinite(m->x) && isfinite(m->y) && m->series < v->c->n_series &&
            m->x >= v->clip[0] && m->x <= v->clip[1] && m->y >= v->clip[2] &&
@@ -92,7 +92,7 @@ static void put_series(rf_page *p, const view *v, size_t s, const char *kind)
                  "marker-mid=\"url(#m%zu_%zu)\" marker-end=\"url(#m%zu_%zu)\" d=\"",
                  kind, s, v->id, s, v->id, s, v->id, s);
     for (size_t i = 0; i < v->c->n_points; i++) {
-        const rf_map_point *m = &v->c->points[i];
+        const rf_map_mark *m = &v->c->points[i];
         if (m->series != s || !shown(v, m))
             continue;
         rf_page_add(p, before);
@@ -162,7 +162,7 @@ static void put_data(rf_page *p, const view *v)
     rf_page_add(p, "],\n\"points\":[\n");
     for (size_t s = 0; s < c->n_series; s++)
         for (size_t i = 0; i < c->n_points; i++) {
-            const rf_map_point *m = &c->points[i];
+            const rf_map_mark *m = &c->points[i];
             if (m->series != s || !shown(v, m))
                 continue;
             rf_page_addf(p, "%s[", before);

@@ -181,7 +181,7 @@ setup() {
 
 @test "--log-json: one valid object per line" {
     train data.tsv -o m.rf --quiet --log-json log
-    [ "$(json_lines log 'v.map(e => e.stage).filter((s, i, a) => s != a[i - 1])')" = data,encode,known,features,open,trained,written ]
+    [ "$(json_lines log 'v.map(e => e.stage).filter((s, i, a) => s != a[i - 1])')" = data,encode,known,features,open,map,trained,written ]
     [ "$(json_lines log 'v.filter(e => e.stage == "known").map(e => e.epoch)')" = 1,2,3,4,5,6,7,8,9,10 ]
     [ "$(json_lines log 'v.filter(e => e.stage == "known").every(e => e.epochs == 10 && e.loss > 0 && e.dev_accuracy >= 0 && e.dev_accuracy <= 100 && e.seconds > 0)')" = true ]
     [ "$(json_lines log 'v.find(e => e.stage == "data").rows')" -eq 48 ]
@@ -238,6 +238,8 @@ setup() {
     wrong "where to?" data.tsv
     wrong "cannot be written to standard output" data.tsv -o -
     wrong "both be standard input" - --dev - -o m.rf
+    wrong "--map-points" data.tsv -o m.rf --map-points 100001
+    wrong "--map-points" data.tsv -o m.rf --map-points many
     wrong "--resume needs --checkpoint" data.tsv -o m.rf --resume
     wrong "--no-features" data.tsv -o m.rf --no-features --keep-examples
     wrong "one argument too many" data.tsv more.tsv -o m.rf
@@ -317,9 +319,9 @@ setup() {
         cmp full.out $model.out
     done
     run "$rf" inspect full.rf
-    has "$output" "kept       features and texts of 44 training rows"
+    has "$output" "kept       features and texts of 44 training rows, a map of 44"
     run "$rf" inspect usual.rf
-    has "$output" "kept       features of 44 training rows"
+    has "$output" "kept       features of 44 training rows, a map of 44"
     run "$rf" inspect small.rf
     has "$output" "kept       nothing of the training data"
     run "$rf" inspect slim.rf
@@ -331,6 +333,27 @@ setup() {
     [ -z "$output" ]
     has "$complaint" "slim.rf"
     has "$complaint" "/encoder"
+}
+
+@test "a map of the training texts: as many points as asked for" {
+    train data.tsv -o all.rf --quiet --log-json log
+    [ "$(json_lines log 'v.filter(e => e.stage == "map").map(e => e.done == e.total && e.total > 0)')" = true ]
+    train data.tsv -o some.rf --quiet --map-points 10
+    train data.tsv -o none.rf --quiet --map-points 0 --log-json log
+    [ "$(json_lines log 'v.some(e => e.stage == "map")')" = false ]
+    train data.tsv -o bare.rf --quiet --no-features
+    for want in all:44 some:10 none:0 bare:0; do
+        "$rf" inspect --json ${want%:*}.rf | tr -d '\n' >json
+        [ "$(json_lines json 'v[0].kept.map')" = "${want#*:}" ]
+    done
+    run "$rf" inspect some.rf
+    has "$output" "of 44 training rows, a map of 10"
+    run "$rf" inspect none.rf
+    [[ "$output" != *"a map of"* ]]
+    unlabelled >texts # and nothing else is different
+    "$rf" predict all.rf texts >all.out
+    "$rf" predict none.rf texts >none.out
+    cmp all.out none.out
 }
 
 # ---- Stopping ----

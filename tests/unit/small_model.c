@@ -122,6 +122,22 @@ static bool make_rows(rf_model *m)
     return good;
 }
 
+static bool make_map(rf_model *m)
+{
+    size_t n = m->n_rows - 1;
+    m->map_rows = malloc(n * sizeof *m->map_rows);
+    m->map_xy = malloc(2 * n * sizeof *m->map_xy);
+    if (!m->map_rows || !m->map_xy)
+        return false;
+    m->map_n = n;
+    for (size_t i = 0; i < n; i++) {
+        m->map_rows[i] = (int32_t)(i + (i > 0));
+        m->map_xy[2 * i] = 1.0f - 2.0f * (float)i / (float)n;
+        m->map_xy[2 * i + 1] = i % 2 ? 0.5f : -0.5f;
+    }
+    return true;
+}
+
 static bool make_labels(rf_model *m, size_t classes, rf_error *err)
 {
     char names[16][16];
@@ -137,7 +153,7 @@ rf_model *small_model(const char *dir, size_t classes, size_t tuned, rf_error *e
 {
     rf_model *m = rf_model_new(err);
     if (m && rf_model_use_encoder(m, dir, err) == RF_OK && make_labels(m, classes, err) &&
-        make_heads(m, err) && make_stats(m) && make_rows(m)) {
+        make_heads(m, err) && make_stats(m) && make_rows(m) && make_map(m)) {
         m->tuned = tuned;
         tune(m->encoder, tuned);
         m->max_tokens = m->encoder->config.positions;

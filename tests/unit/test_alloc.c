@@ -289,13 +289,21 @@ static rf_status explain(rf_error *err)
     return rf_explain(model, z, near, &n, err);
 }
 
+static rf_status put_on_map(rf_error *err)
+{
+    float z[32] = {0}, x, y;
+    return rf_model_place(model, z, &x, &y, err);
+}
+
 static void explaining(void **state)
 {
     (void)state;
     rf_model *m = tiny_model_new(3, 0.0f);
     model = m;
     tiny_model_keep(m, 20, true);
+    tiny_model_map(m, 2);
     fail_each(explain);
+    fail_each(put_on_map);
     rf_model_free(m);
 }
 
@@ -483,6 +491,7 @@ static rf_status train_model(rf_error *err)
     o.head_steps = 1;
     o.train_layers = 1;
     o.dev_share = 0.2;
+    o.map_points = 7; /* of 12 rows: a sample */
     scratch_path(dir, place, "checkpoint");
     o.checkpoint = method ? NULL : dir;
     o.resume = !method; /* whatever a failed run left behind must do */

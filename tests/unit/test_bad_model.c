@@ -105,6 +105,19 @@ static void rename_tensor(sealed *s, const void *how)
     json_object_set_new(s->header, "other", t);
 }
 
+/* The same, and no map either. */
+static void without_map(sealed *s, const void *how)
+{
+    static const char *const names[] = {"map.rows", "map.points"};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *t = json_incref(json_object_get(s->header, names[i]));
+        json_object_del(s->header, names[i]);
+        json_object_set_new(s->header, i ? "other 2" : "other 1", t);
+    }
+    if (how)
+        rename_tensor(s, how);
+}
+
 typedef struct retyped {
     const char *name, *dtype, *shape;
 } retyped;
@@ -200,6 +213,8 @@ static void missing_tensors(void **state)
                                         "classes.rows",
                                         "train.classes",
                                         "train.text_ends",
+                                        "map.rows",
+                                        "map.points",
                                         "files/config.json",
                                         "files/vocab.txt"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -208,8 +223,11 @@ static void missing_tensors(void **state)
         spoiled(rename_tensor, names[i], RF_ERR_FORMAT, words, "");
     }
     /* what may be missing must not be announced */
-    spoiled(rename_tensor, "train.features", RF_ERR_FORMAT, "description",
-            "\"kept.rows\"");
+    spoiled(without_map, "train.features", RF_ERR_FORMAT, "description", "\"kept.rows\"");
+    spoiled(without_map, NULL, RF_ERR_FORMAT, "description", "\"kept.map\"");
+    /* and a map is of rows that are there */
+    spoiled(rename_tensor, "train.features", RF_ERR_FORMAT, "\"map.rows\"",
+            "a map of 8 points of 0 training rows");
     spoiled(rename_tensor, "train.texts", RF_ERR_FORMAT, "description", "\"kept.texts\"");
     spoiled(rename_tensor, "files/tokenizer_config.json", RF_ERR_FORMAT,
             "its encoder has a tokenizer_config.json", "which is not in model.rf");
@@ -237,6 +255,11 @@ static void wrong_shapes(void **state)
         {{"train.classes", "F32", "[9]"}, 0, "wanted I32 [9]"},
         {{"train.texts", "I8", "[36]"}, 0, "wanted U8 [any]"},
         {{"train.text_ends", NULL, "[3,3]"}, 0, "wanted I64 [9]"},
+        {{"map.rows", "U32", "[8]"}, 0, "is U32 [8], wanted I32 [any]"},
+        {{"map.rows", NULL, "[4,2]"}, 0, "is I32 [4, 2], wanted I32 [any]"},
+        {{"map.points", NULL, "[2,8]"}, 0, "is F32 [2, 8], wanted F32 [8, 2]"},
+        {{"map.points", NULL, "[16]"}, 0, "is F32 [16], wanted F32 [8, 2]"},
+        {{"map.points", "I32", "[8,2]"}, 0, "is I32 [8, 2], wanted F32 [8, 2]"},
         {{"files/config.json", NULL, "[2,173]"}, 0, "wanted bytes (U8)"},
         {{"files/vocab.txt", "I8", "[440]"}, 0, "wanted bytes (U8)"},
         {{"embeddings.word_embeddings.weight", NULL, "[32,119]"},
@@ -259,7 +282,8 @@ static void wrong_numbers(void **state)
     (void)state;
     static const uint32_t nan = 0x7fc00001, inf = 0xff800000, minus = 0xbf800000;
     static const uint16_t half_nan = 0x7e00, half_inf = 0xfc00;
-    static const int32_t three = 3, below = -1;
+    static const uint32_t above_1 = 0x3f800001, below_1 = 0xbf800001;
+    static const int32_t three = 3, below = -1, seven = 7, nine = 9;
     static const int64_t zero = 0, far = INT64_MAX, back = 2, few = 35, under = -1;
     static const struct {
         poked p;
@@ -294,6 +318,16 @@ static void wrong_numbers(void **state)
         {{"train.text_ends", 8 * 8, &few, 8},
          RF_ERR_FORMAT,
          "text 8 ends at 35, wanted 36 to 36"},
+        {{"map.rows", 0, &below, 4}, RF_ERR_FORMAT, "point 0 is training row -1"},
+        {{"map.rows", 4 * 7, &nine, 4}, RF_ERR_FORMAT, "point 7 is training row 9"},
+        {{"map.rows", 4 * 7, &seven, 4}, RF_ERR_FORMAT, "point 7 is training row 7"},
+        {{"map.rows", 4 * 3, &three, 4}, RF_ERR_FORMAT, "wanted rows in ascending order"},
+        {{"map.points", 0, &nan, 4}, RF_ERR_FORMAT, "x of point 0 is nan, wanted -1 to"},
+        {{"map.points", 4 * 15, &inf, 4}, RF_ERR_FORMAT, "y of point 7 is -inf"},
+        {{"map.points", 4 * 2, &above_1, 4}, RF_ERR_FORMAT, "x of point 1 is 1.00000012"},
+        {{"map.points", 4 * 3, &below_1, 4},
+         RF_ERR_FORMAT,
+         "y of point 1 is -1.00000012"},
         {{"embeddings.word_embeddings.weight", 100, &half_nan, 2}, RF_ERR_NUMERIC, "NaN"},
         {{"embeddings.position_embeddings.weight", 0, &half_inf, 2},
          RF_ERR_NUMERIC,
@@ -351,6 +385,8 @@ static void wrong_description(void **state)
         {{"encoder.max_tokens", "1"}, 0, "\"max_tokens\" is 1", "wanted 2 to 40"},
         {{"encoder.files", "{}"}, 0, "does not fit", "encoder.files.config.json"},
         {{"kept.rows", "8"}, 0, "does not fit", "kept.rows"},
+        {{"kept.map", "7"}, 0, "does not fit", "kept.map"},
+        {{"kept.map", NULL}, 0, "does not fit", "kept.map"},
         {{"kept.texts", "false"}, 0, "does not fit", "kept.texts"},
         {{"calibration", "[1, 0, 1]"}, 0, "\"calibration\" is an array", "an object"},
         {{"calibration", "null"}, 0, "\"calibration\" is null", "wanted an object"},

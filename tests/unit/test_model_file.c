@@ -147,6 +147,9 @@ static void same_rows(const rf_model *a, const rf_model *b, bool texts)
         same(a->text_ends, b->text_ends, n);
         assert_memory_equal(a->texts, b->texts, a->text_ends[n - 1]);
     }
+    assert_int_equal(b->map_n, a->map_n);
+    same(a->map_rows, b->map_rows, a->map_n);
+    same(a->map_xy, b->map_xy, 2 * a->map_n);
 }
 
 /* ---- Saved and loaded -------------------------------------------------------------- */
@@ -219,6 +222,8 @@ static void what_is_left_out(void **state)
     b = load();
     assert_int_equal(b->n_rows, 0);
     assert_null(b->features);
+    assert_int_equal(b->map_n, 0);
+    assert_int_equal(rf_model_map_size(b), 0);
     same_classifier(a, b);
     rf_model_free(b);
     assert_int_equal(
@@ -275,6 +280,8 @@ static void as_specified(void **state)
         {"train.classes", RF_I32, 1, {9}},
         {"train.texts", RF_U8, 1, {36}},
         {"train.text_ends", RF_I64, 1, {9}},
+        {"map.rows", RF_I32, 1, {8}},
+        {"map.points", RF_F32, 2, {8, 2}},
     };
     rf_model *m = make(TINY "encoder", 1);
     save(m, (rf_save_options){.keep_examples = true});
@@ -285,8 +292,8 @@ static void as_specified(void **state)
         if (!rf_container_find(&c, want[i].name, want[i].dtype, want[i].rank,
                                want[i].shape, &err))
             fail_msg("%s", err.msg);
-    /* 5 of the embeddings, 16 of each layer, 3 files, 19 as above, the seal */
-    assert_int_equal(c.file.n_tensors, 5 + 2 * 16 + 3 + 19 + 1);
+    /* 5 of the embeddings, 16 of each layer, 3 files, 21 as above, the seal */
+    assert_int_equal(c.file.n_tensors, 5 + 2 * 16 + 3 + 21 + 1);
 
     /* By the definition of panels: row 2, column 5 of a head's first layer. */
     const float *w =
@@ -458,6 +465,7 @@ static void description(void **state)
     assert_int_equal(json_integer_value(json_object_get(kept, "rows")), 9);
     assert_true(json_is_true(json_object_get(kept, "features")));
     assert_true(json_is_false(json_object_get(kept, "texts")));
+    assert_int_equal(json_integer_value(json_object_get(kept, "map")), 8);
     assert_int_equal(json_array_size(classes), 3);
     for (size_t i = 0; i < 3; i++) {
         const char *label;

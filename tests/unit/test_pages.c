@@ -234,14 +234,14 @@ static void put_map_and_heat(rf_page *p, size_t n)
     const rf_map_series series[] = {
         {"first", 0}, {"second", 1}, {"<i>third</i>", 5}, {"open", RF_KEY_OPEN}};
     const rf_inset inset = {-1, 1, -1, 1, 0.72, 0.02, 0.26, 0.4};
-    rf_map_point *points = calloc(n + 1, sizeof *points);
+    rf_map_mark *points = calloc(n + 1, sizeof *points);
     for (size_t i = 0; i < n; i++) {
         double turn = (double)i * 2.4, far = sqrt((double)i) / 4;
-        points[i] = (rf_map_point){
+        points[i] = (rf_map_mark){
             far * cos(turn), far * sin(turn),      i % 4, "a text </script>", 16, i % 3,
             (i + i / 9) % 3, (double)(i % 11) / 10};
     }
-    points[n] = (rf_map_point){NAN, 0, 0, "never shown", 11, 0, 0, 0};
+    points[n] = (rf_map_mark){NAN, 0, 0, "never shown", 11, 0, 0, 0};
     rf_page_section(p, "Map", NULL);
     rf_svg_map(p, &(rf_map_chart){.title = "A spiral",
                                   .description = "Points",

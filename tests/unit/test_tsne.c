@@ -7,7 +7,7 @@
  * the error of bisection (1e-12) and of distances, so 1e-6 of a number of up to 0.004;
  * the gradient cancels sums of about 0.01, so 2e-8 is added there.
  */
-#include "report/tsne.h"
+#include "map/tsne.h"
 
 #include "encoder/safetensors.h"
 #include "near.h"

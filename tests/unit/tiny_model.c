@@ -102,6 +102,20 @@ void tiny_model_keep(rf_model *m, size_t rows, bool with_texts)
     }
 }
 
+void tiny_model_map(rf_model *m, size_t step)
+{
+    m->map_n = (m->n_rows + step - 1) / step;
+    m->map_rows = malloc(m->map_n * sizeof *m->map_rows);
+    m->map_xy = malloc(2 * m->map_n * sizeof *m->map_xy);
+    assert_true(m->map_rows && m->map_xy);
+    rf_rng r = rf_rng_open(rf_rng_key(10, m->map_n, 0, 0));
+    for (size_t i = 0; i < m->map_n; i++) {
+        m->map_rows[i] = (int32_t)(i * step);
+        m->map_xy[2 * i] = draw(&r, 1.0f);
+        m->map_xy[2 * i + 1] = draw(&r, 1.0f);
+    }
+}
+
 void tiny_text(char *text, size_t len, uint64_t number)
 {
     rf_rng r = rf_rng_open(rf_rng_key(9, number, 0, 0));

@@ -4,7 +4,7 @@
  * Each point's force is computed by one thread from the same numbers in the same order,
  * and the one sum over all points is taken by the caller: threads change nothing.
  */
-#include "report/tsne.h"
+#include "map/tsne.h"
 
 #include "num/kernels.h"
 

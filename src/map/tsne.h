@@ -10,12 +10,12 @@
  * start is the plane of the two largest principal components, so a map needs no luck, and
  * it is the same to the last bit for any number of threads.
  */
-#ifndef RF_REPORT_TSNE_H
-#define RF_REPORT_TSNE_H
+#ifndef RF_MAP_TSNE_H
+#define RF_MAP_TSNE_H
 
 #include "base/team.h"
-#include "report/affinity.h"
-#include "report/quadtree.h"
+#include "map/affinity.h"
+#include "map/quadtree.h"
 
 typedef struct rf_tsne_options {
     double perplexity;   /* neighbours that count, about */

@@ -10,8 +10,8 @@
  *
  * After building, any number of threads may ask.
  */
-#ifndef RF_REPORT_QUADTREE_H
-#define RF_REPORT_QUADTREE_H
+#ifndef RF_MAP_QUADTREE_H
+#define RF_MAP_QUADTREE_H
 
 #include "base/error.h"
 

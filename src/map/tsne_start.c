@@ -5,7 +5,7 @@
  * spread will do. Sums over rows go by blocks of fixed size, so they do not depend on who
  * computed them.
  */
-#include "report/tsne.h"
+#include "map/tsne.h"
 
 #include "base/rng.h"
 

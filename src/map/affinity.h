@@ -11,8 +11,8 @@
  * the entropy is log perplexity; P(i, j) = (p(j|i) + p(i|j)) / 2n (van der Maaten 2014,
  * section 3).
  */
-#ifndef RF_REPORT_AFFINITY_H
-#define RF_REPORT_AFFINITY_H
+#ifndef RF_MAP_AFFINITY_H
+#define RF_MAP_AFFINITY_H
 
 #include "base/error.h"
 #include "base/team.h"

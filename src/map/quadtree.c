@@ -2,7 +2,7 @@
  * quadtree.c - a tree out of a sorted list: points sorted by the interleaved bits of
  * their coordinates lie in the order of a quadtree's leaves, so a cell is a range of them
  */
-#include "report/quadtree.h"
+#include "map/quadtree.h"
 
 #include <math.h>
 #include <stdlib.h>

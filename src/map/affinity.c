@@ -1,5 +1,5 @@
 /* affinity.c - widths by bisection, then the sparse matrix made symmetric */
-#include "report/affinity.h"
+#include "map/affinity.h"
 
 #include "base/memory.h"
 #include "open/neighbours.h"
