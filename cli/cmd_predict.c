@@ -116,10 +116,19 @@ static rf_status check_examples(const rf_model *model, const char *path, rf_erro
                           path);
 }
 
+static rf_status check_map(const rf_model *model, const char *path, rf_error *err)
+{
+    return rf_model_map_size(model) > 0
+               ? RF_OK
+               : rf_fail(err, RF_ERR_MISSING, 0, "%s: the model has no map", path);
+}
+
 static rf_status predict(state *s, const char *model_path, size_t threads,
                          const char *file, rf_error *err)
 {
     rf_status st = s->answer.explain ? check_examples(s->model, model_path, err) : RF_OK;
+    if (st == RF_OK && s->answer.map)
+        st = check_map(s->model, model_path, err);
     if (st != RF_OK)
         return st;
     size_t room = s->answer.explain + 1;
@@ -155,6 +164,16 @@ static int run(const command *self, int argc, char **argv)
          .kind = OPTION_FLAG,
          .value = &s.text,
          .help = "With --json: the text too."},
+        {.name = "margins",
+         .kind = OPTION_SIZE,
+         .value = &s.answer.margins,
+         .arg = "K",
+         .help = "With --json: the K largest margins.",
+         .max = 1000000},
+        {.name = "map",
+         .kind = OPTION_FLAG,
+         .value = &s.answer.map,
+         .help = "With --json: where the text falls on the map of the training texts."},
         {.name = "explain",
          .kind = OPTION_SIZE,
          .value = &s.answer.explain,
@@ -177,10 +196,11 @@ static int run(const command *self, int argc, char **argv)
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
     }
-    if (n == 0 || (!s.json && (s.text || top != SIZE_MAX))) {
+    bool json_only = s.text || top != SIZE_MAX || s.answer.margins || s.answer.map;
+    if (n == 0 || (!s.json && json_only)) {
         screen_complain("%s: %s", self->name,
                         n == 0 ? "which model? Wanted MODEL [FILE|-]"
-                               : "--text and --top belong to --json");
+                               : "--text, --top, --margins and --map belong to --json");
         return EXIT_USAGE;
     }
     if (top != SIZE_MAX)
@@ -218,6 +238,8 @@ const command command_predict = {
         "  nearest_rejecting  the class that rejects it by the smallest margin, or null\n"
         "  reason             of an open answer, in words\n"
         "  text               with --text; bytes that are not UTF-8 become U+FFFD\n"
-        "  neighbours         with --explain: text, label and distance",
+        "  margins            with --margins: label and margin, largest first\n"
+        "  neighbours         with --explain: text, label and distance\n"
+        "  map                with --map: [x, y], each from -1 to 1",
     .run = run,
 };

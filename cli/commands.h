@@ -10,6 +10,7 @@ extern const command command_tune;
 extern const command command_predict;
 extern const command command_eval;
 extern const command command_report;
+extern const command command_serve;
 extern const command command_inspect;
 extern const command command_tokenize;
 extern const command command_embed;

@@ -3,6 +3,7 @@
 #include "screen.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,25 @@ static void show_man(const command *cmd, const option *options, size_t n)
            ".BR ringfence (1)\n");
 }
 
+/* "64K", "4M" */
+static bool set_bytes(const command *cmd, const option *o, const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    end += shift > 0;
+    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0 &&
+        v <= SIZE_MAX >> shift && v << shift >= o->min && v << shift <= o->max) {
+        *(size_t *)o->value = (size_t)(v << shift);
+        return true;
+    }
+    screen_complain("%s: --%s is \"%s\", wanted bytes from %zu to %zu, such as 512, 64K "
+                    "or 4M",
+                    cmd->name, o->name, text, o->min, o->max);
+    return false;
+}
+
 static bool set_size(const command *cmd, const option *o, const char *text)
 {
     char *end;
@@ -202,6 +222,7 @@ static bool set(const command *cmd, const option *o, const char *text)
     case OPTION_SIZE: return set_size(cmd, o, text);
     case OPTION_FLOAT:
     case OPTION_REAL: return set_real(cmd, o, text);
+    case OPTION_BYTES: return set_bytes(cmd, o, text);
     case OPTION_SHARE: return set_share(cmd, o, text);
     case OPTION_CHOICE: return set_choice(cmd, o, text);
     }

@@ -10,6 +10,7 @@
 typedef enum option_kind {
     OPTION_FLAG,   /* bool *value */
     OPTION_SIZE,   /* size_t *value, min..max */
+    OPTION_BYTES,  /* size_t *value, min..max; "64K" is 65536, "4M" 4194304 */
     OPTION_FLOAT,  /* float *value, least..most */
     OPTION_REAL,   /* double *value, least..most */
     OPTION_SHARE,  /* double *value, least..most; "1%" is 0.01 */

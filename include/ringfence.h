@@ -472,6 +472,7 @@ typedef struct rf_answer_options {
     size_t top;       /* most likely known classes in "ranking" */
     size_t margins;   /* largest margins in "margins"; 0: without */
     size_t explain;   /* nearest training texts in "neighbours"; 0: without */
+    bool map;         /* "map": [x, y], where the text falls */
     const char *text; /* repeated as "text"; NULL: without */
     size_t text_len;
 } rf_answer_options;
@@ -480,7 +481,7 @@ RF_API rf_answer_options rf_answer_options_default(void); /* top 5 */
 
 /* decision must still be valid; options may be NULL. *json is NUL-terminated and freed
  * with free(), its length goes to *len if that is not NULL; NULL on failure: what
- * rf_explain fails with, or RF_ERR_NOMEM. */
+ * rf_explain and rf_model_place fail with, or RF_ERR_NOMEM. */
 RF_API rf_status rf_decision_json(const rf_model *model, const rf_decision *decision,
                                   const rf_answer_options *options, char **json,
                                   size_t *len, rf_error *err);

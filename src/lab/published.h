@@ -34,6 +34,6 @@ const rf_published *rf_published_find(const rf_published *list, size_t n,
 
 /* The file built in, see CMakeLists.txt. */
 extern const unsigned char rf_published_bytes[];
-extern const size_t rf_published_size;
+extern const size_t rf_published_bytes_size;
 
 #endif

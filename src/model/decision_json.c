@@ -9,8 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MAX_JSON ((size_t)256 << 20) /* bytes; texts of neighbours are what may be long  \
-                                      */
+#define MAX_JSON                                                                         \
+    ((size_t)256 << 20) /* bytes; texts of neighbours are what may be long               \
+                         */
 
 typedef struct writing {
     rf_text text;
@@ -113,6 +114,18 @@ static rf_status put_neighbours(writing *w, rf_error *err)
     return st;
 }
 
+static rf_status put_place(writing *w, rf_error *err)
+{
+    float x, y;
+    rf_status st = rf_model_place(w->model, w->d->feature, &x, &y, err);
+    rf_text_put(&w->text, ", \"map\": [");
+    rf_text_float(&w->text, x);
+    rf_text_put(&w->text, ", ");
+    rf_text_float(&w->text, y);
+    rf_text_put(&w->text, "]");
+    return st;
+}
+
 static rf_status put_all(writing *w, rf_error *err)
 {
     const rf_decision *d = w->d;
@@ -144,6 +157,8 @@ static rf_status put_all(writing *w, rf_error *err)
     }
     if (w->o->explain > 0)
         st = put_neighbours(w, err);
+    if (st == RF_OK && w->o->map)
+        st = put_place(w, err);
     rf_text_put(&w->text, "}");
     return st;
 }

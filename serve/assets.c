@@ -1,0 +1,44 @@
+#include "assets.h"
+
+#include "base/digest.h"
+
+#include <nettle/base64.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where a word stands in the page; its end if it does not. */
+static size_t find(const char *word, size_t from)
+{
+    size_t len = strlen(word);
+    for (size_t i = from; i + len <= asset_page_size; i++)
+        if (memcmp(asset_page + i, word, len) == 0)
+            return i;
+    return asset_page_size;
+}
+
+/* sha256 of what stands between two tags, in base 64. */
+static void hash_between(const char *open, const char *close,
+                         char out[BASE64_ENCODE_RAW_LENGTH(RF_SHA256_SIZE) + 1])
+{
+    unsigned char digest[RF_SHA256_SIZE];
+    rf_sha256 h;
+    size_t from = find(open, 0);
+    from = from < asset_page_size ? from + strlen(open) : from;
+    rf_sha256_init(&h);
+    rf_sha256_add(&h, asset_page + from, find(close, from) - from);
+    rf_sha256_end(&h, digest);
+    base64_encode_raw(out, sizeof digest, digest);
+    out[BASE64_ENCODE_RAW_LENGTH(RF_SHA256_SIZE)] = '\0';
+}
+
+void assets_policy(char *out, size_t cap)
+{
+    char script[BASE64_ENCODE_RAW_LENGTH(RF_SHA256_SIZE) + 1], style[sizeof script];
+    hash_between("<script>", "</script>", script);
+    hash_between("<style>", "</style>", style);
+    snprintf(out, cap,
+             "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; "
+             "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+             "frame-ancestors 'none'",
+             script, style);
+}

@@ -1,0 +1,296 @@
+#include "request.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define DEFAULT_EXPLAIN 5
+
+bool request_kind_of(const char *content_type, request_kind *kind)
+{
+    static const struct {
+        const char *name;
+        request_kind kind;
+    } kinds[] = {{"application/json", REQUEST_JSON},
+                 {"text/plain", REQUEST_PLAIN},
+                 {"application/x-ndjson", REQUEST_NDJSON},
+                 /* what curl --data sends if nobody says otherwise */
+                 {"application/x-www-form-urlencoded", REQUEST_JSON}};
+    *kind = REQUEST_JSON;
+    if (!content_type)
+        return true;
+    size_t len = strcspn(content_type, "; \t");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].name) == len &&
+            strncasecmp(content_type, kinds[i].name, len) == 0) {
+            *kind = kinds[i].kind;
+            return true;
+        }
+    return false;
+}
+
+/* ---- Options ----------------------------------------------------------------------- */
+
+typedef struct number_option {
+    const char *name;
+    size_t least, most;
+    size_t *value;
+} number_option;
+
+/* Of the four options that are numbers; false if there is no such one. */
+static bool find_number(job *j, const char *name, const request_limits *limits,
+                        number_option *out)
+{
+    const number_option all[] = {
+        {"top_k", 0, REQUEST_MAX_TOP, &j->options.top},
+        {"margins", 0, REQUEST_MAX_TOP, &j->options.margins},
+        {"explain", 1, REQUEST_MAX_EXPLAIN, &j->options.explain},
+        {"deadline_ms", 1, limits->max_deadline_ms, &j->deadline_ms}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(name, all[i].name) == 0) {
+            *out = all[i];
+            return true;
+        }
+    return false;
+}
+
+static bool bad_number(problem *p, const char *pointer, const number_option *o,
+                       const char *found)
+{
+    return problem_at(p, pointer, 400, "bad_request",
+                      "%s: found %s, wanted a whole number from %zu to %zu", o->name,
+                      found, o->least, o->most);
+}
+
+/* Switches: "explain" is one too. False if there is no such one. */
+static bool set_switch(job *j, const char *name, bool on)
+{
+    if (strcmp(name, "explain") == 0)
+        j->options.explain = on ? DEFAULT_EXPLAIN : 0;
+    else if (strcmp(name, "map") == 0)
+        j->options.map = on;
+    else
+        return false;
+    return true;
+}
+
+bool request_option(job *j, const char *name, const char *value,
+                    const request_limits *limits, problem *p)
+{
+    number_option o;
+    char pointer[POINTER_MAX];
+    problem_pointer(pointer, name);
+    bool on = value && strcmp(value, "true") == 0;
+    if (value && (on || strcmp(value, "false") == 0) && set_switch(j, name, on))
+        return true;
+    if (strcmp(name, "map") == 0)
+        return problem_set(p, 400, "bad_request",
+                           "map: wanted true or false in the query");
+    if (!find_number(j, name, limits, &o))
+        return problem_set(p, 400, "bad_request",
+                           "\"%s\" is not an option; wanted top_k, margins, explain, map "
+                           "or deadline_ms",
+                           pointer + 1);
+    size_t n = 0;
+    if (!value || !*value || strlen(value) > 9 ||
+        strspn(value, "0123456789") != strlen(value))
+        return bad_number(p, "", &o, "something else");
+    for (const char *c = value; *c; c++)
+        n = 10 * n + (size_t)(*c - '0');
+    if (n < o.least || n > o.most)
+        return bad_number(p, "", &o, value);
+    *o.value = n;
+    return true;
+}
+
+static bool json_option(job *j, const char *key, json_t *value,
+                        const request_limits *limits, problem *p)
+{
+    number_option o;
+    char pointer[POINTER_MAX], found[40];
+    problem_pointer(pointer, key);
+    if (json_is_boolean(value) && set_switch(j, key, json_is_true(value)))
+        return true;
+    if (strcmp(key, "map") == 0)
+        return problem_at(p, pointer, 400, "bad_request",
+                          "map: found %s, wanted true or false", rf_json_type(value));
+    if (!find_number(j, key, limits, &o))
+        return problem_at(p, pointer, 400, "bad_request",
+                          "\"%s\" is not a key; wanted text or texts, and top_k, "
+                          "margins, explain, map or deadline_ms",
+                          pointer + 1);
+    if (!json_is_integer(value))
+        return bad_number(p, pointer, &o, rf_json_type(value));
+    json_int_t n = json_integer_value(value);
+    snprintf(found, sizeof found, "%" JSON_INTEGER_FORMAT, n);
+    if (n < (json_int_t)o.least || (uint64_t)n > o.most)
+        return bad_number(p, pointer, &o, found);
+    *o.value = (size_t)n;
+    return true;
+}
+
+/* ---- Texts ------------------------------------------------------------------------- */
+
+static bool no_memory(problem *p)
+{
+    return problem_set(p, 503, "out_of_memory", "no memory for the texts of a request");
+}
+
+static bool room_for(job *j, size_t n, const request_limits *limits, problem *p)
+{
+    if (n > limits->max_texts)
+        return problem_set(p, 413, "too_many_texts",
+                           "found %zu texts, wanted at most %zu in a request", n,
+                           limits->max_texts);
+    j->texts = calloc(n + 1, sizeof *j->texts);
+    return j->texts || no_memory(p);
+}
+
+/* place is "/texts/3" */
+static bool add_text(job *j, const char *bytes, size_t len, const char *place,
+                     const request_limits *limits, problem *p)
+{
+    if (len > limits->max_text_bytes)
+        return problem_at(p, place, 413, "text_too_long",
+                          "found a text of %zu bytes, wanted at most %zu", len,
+                          limits->max_text_bytes);
+    j->texts[j->n++] = (job_text){.bytes = bytes, .len = len};
+    return true;
+}
+
+static bool add_json_text(job *j, json_t *text, const char *place,
+                          const request_limits *limits, problem *p)
+{
+    if (!json_is_string(text))
+        return problem_at(p, place, 400, "bad_request", "found %s, wanted a string",
+                          rf_json_type(text));
+    return add_text(j, json_string_value(text), json_string_length(text), place, limits,
+                    p);
+}
+
+/* ---- JSON -------------------------------------------------------------------------- */
+
+/* The value of a whole text, kept by the job; NULL if it is not JSON. */
+static json_t *parse(job *j, const char *text, size_t len, const char *place, problem *p)
+{
+    json_error_t e;
+    json_t *v = json_loadb(text, len,
+                           JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
+    if (v)
+        j->json[j->n_json++] = v;
+    else if (json_error_code(&e) == json_error_out_of_memory)
+        no_memory(p);
+    else
+        problem_at(p, place, 400, "bad_json", "%s (byte %d)", e.text, e.position);
+    return v;
+}
+
+static bool read_texts(job *j, json_t *root, const request_limits *limits, problem *p)
+{
+    json_t *text = json_object_get(root, "text"), *texts = json_object_get(root, "texts");
+    char place[64];
+    if (!text == !texts)
+        return problem_set(p, 400, "bad_request",
+                           text ? "found text and texts, wanted one of them"
+                                : "found neither text nor texts, wanted one of them");
+    if (text) {
+        j->single = true;
+        return room_for(j, 1, limits, p) && add_json_text(j, text, "/text", limits, p);
+    }
+    if (!json_is_array(texts))
+        return problem_at(p, "/texts", 400, "bad_request",
+                          "texts: found %s, wanted an array of strings",
+                          rf_json_type(texts));
+    if (!room_for(j, json_array_size(texts), limits, p))
+        return false;
+    for (size_t i = 0; i < json_array_size(texts); i++) {
+        snprintf(place, sizeof place, "/texts/%zu", i);
+        if (!add_json_text(j, json_array_get(texts, i), place, limits, p))
+            return false;
+    }
+    return true;
+}
+
+static bool read_json(job *j, size_t len, const request_limits *limits, problem *p)
+{
+    const char *key;
+    json_t *value;
+    j->json = calloc(1, sizeof(json_t *));
+    if (!j->json)
+        return no_memory(p);
+    json_t *root = parse(j, j->body, len, "", p);
+    if (!root)
+        return false;
+    if (!json_is_object(root))
+        return problem_set(p, 400, "bad_request", "found %s, wanted an object",
+                           rf_json_type(root));
+    json_object_foreach(root, key, value)
+    {
+        if (strcmp(key, "text") != 0 && strcmp(key, "texts") != 0 &&
+            !json_option(j, key, value, limits, p))
+            return false;
+    }
+    return read_texts(j, root, limits, p);
+}
+
+/* ---- Lines ------------------------------------------------------------------------- */
+
+static size_t count_lines(const char *body, size_t len)
+{
+    size_t n = len > 0 && body[len - 1] != '\n';
+    for (size_t i = 0; i < len; i++)
+        n += body[i] == '\n';
+    return n;
+}
+
+static bool read_line(job *j, request_kind kind, const char *line, size_t len,
+                      const char *place, const request_limits *limits, problem *p)
+{
+    if (kind == REQUEST_PLAIN)
+        return add_text(j, line, len, place, limits, p);
+    size_t blank = 0;
+    while (blank < len && line[blank] && strchr(" \t\r", line[blank]))
+        blank++;
+    if (blank == len)
+        return true;
+    json_t *v = parse(j, line, len, place, p);
+    if (!v)
+        return false;
+    if (json_is_object(v)) {
+        json_t *text = json_object_get(v, "text");
+        if (!text || json_object_size(v) != 1)
+            return problem_at(p, place, 400, "bad_request",
+                              "found an object with other keys, wanted {\"text\": ...}");
+        v = text;
+    }
+    return add_json_text(j, v, place, limits, p);
+}
+
+static bool read_lines(job *j, request_kind kind, size_t len,
+                       const request_limits *limits, problem *p)
+{
+    size_t n = count_lines(j->body, len), line = 0;
+    if (!room_for(j, n, limits, p))
+        return false;
+    if (kind == REQUEST_NDJSON && !(j->json = calloc(n + 1, sizeof *j->json)))
+        return no_memory(p);
+    for (size_t at = 0, end; at < len; at = end + 1, line++) {
+        const char *lf = memchr(j->body + at, '\n', len - at);
+        char place[32];
+        end = lf ? (size_t)(lf - j->body) : len;
+        snprintf(place, sizeof place, "/%zu", line);
+        if (!read_line(j, kind, j->body + at, end - at, place, limits, p))
+            return false;
+    }
+    return true;
+}
+
+bool request_read(job *j, request_kind kind, char *body, size_t len,
+                  const request_limits *limits, problem *p)
+{
+    j->body = body;
+    return kind == REQUEST_JSON ? read_json(j, len, limits, p)
+                                : read_lines(j, kind, len, limits, p);
+}

@@ -1,0 +1,303 @@
+/* routes.c - the endpoints: what each answers (docs/SERVE.md) */
+#include "assets.h"
+#include "clock.h"
+#include "service.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define JSON "application/json"
+
+typedef struct MHD_Connection http_connection;
+
+static void put_name(rf_text *t, const char *key, const char *value)
+{
+    rf_text_format(t, "\"%s\": ", key);
+    rf_text_name(t, value);
+}
+
+/* ---- POST /v1/classify ------------------------------------------------------------- */
+
+typedef struct query {
+    job *job;
+    const request_limits *limits;
+    problem *wrong;
+} query;
+
+static enum MHD_Result take_option(void *user, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    (void)kind;
+    query *q = user;
+    return request_option(q->job, name, value, q->limits, q->wrong) ? MHD_YES : MHD_NO;
+}
+
+static bool wants_stream(http_connection *c, request_kind kind)
+{
+    const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
+    return kind == REQUEST_NDJSON || (accept && strstr(accept, "application/x-ndjson"));
+}
+
+static bool can_answer(exchange *x, const job *j, problem *p)
+{
+    edition *e = model_slot_borrow(x->service->models);
+    bool can = edition_can_answer(e, &j->options, p);
+    edition_return(e);
+    return can;
+}
+
+/* The request as a job in the queue. */
+static bool begin_job(exchange *x, http_connection *c, problem *p)
+{
+    service *s = x->service;
+    request_kind kind;
+    job *j = x->job = job_new(&s->held);
+    query q = {j, &s->limits, p};
+    if (!j)
+        return problem_set(p, 503, "out_of_memory", "no memory for a request");
+    j->options = rf_answer_options_default();
+    if (!request_kind_of(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type"),
+                         &kind))
+        return problem_set(p, 415, "unsupported_media_type",
+                           "wanted application/json, text/plain or application/x-ndjson");
+    MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, take_option, &q);
+    if (p->status)
+        return false;
+    j->stream = wants_stream(c, kind);
+    char *body = x->body.data;
+    size_t len = x->body.len;
+    x->body.data = NULL;
+    rf_buffer_release(&x->body);
+    if (!request_read(j, kind, body, len, &s->limits, p) || !can_answer(x, j, p))
+        return false;
+    size_t ms = j->deadline_ms ? j->deadline_ms : s->limits.max_deadline_ms;
+    j->deadline = x->begun + 1e-3 * (double)ms;
+    keeper_enter(s->keeper, x->connection, PHASE_WORKING, j);
+    if (j->n == 0)
+        return true; /* nothing to wait for */
+    switch (queue_add(s->queue, j)) {
+    case QUEUE_TAKEN: break;
+    case QUEUE_FULL:
+        return problem_set(p, 429, "queue_full",
+                           "too many texts are waiting (at most %zu); try again later",
+                           s->o.queue);
+    case QUEUE_CLOSED:
+        return problem_set(p, 503, "shutting_down", "the service is ending");
+    }
+    return true;
+}
+
+static enum MHD_Result reply_answers(exchange *x, http_connection *c)
+{
+    job *j = x->job;
+    rf_text t;
+    rf_text_init(&t, REPLY_MAX, "an answer");
+    if (!j->single)
+        rf_text_put(&t, "{\"answers\": [");
+    for (size_t i = 0; i < j->n; i++) {
+        if (i)
+            rf_text_put(&t, ", ");
+        rf_text_add(&t, j->texts[i].answer, j->texts[i].answer_len);
+    }
+    rf_text_put(&t, j->single ? "\n" : "]}\n");
+    return reply_text(x, c, JSON, &t);
+}
+
+static enum MHD_Result answer_classify(exchange *x, http_connection *c)
+{
+    if (!x->job) {
+        problem p = {0};
+        if (!begin_job(x, c, &p)) {
+            /* Before it is told: nothing of a bad request stays while that is read. */
+            keeper_enter(x->service->keeper, x->connection, PHASE_SENDING, NULL);
+            job_leave(x->job);
+            x->job = NULL;
+            return reply_problem(x, c, &p);
+        }
+        if (x->job->stream)
+            return reply_stream(x, c);
+    }
+    /* The library reads from a connection that it resumes, unless it had found nothing to
+     * do for it before it was suspended; and a client that has closed its side, which is
+     * its right, would then be taken for gone. So we let it come back once. */
+    problem wrong;
+    bool first = !x->looked;
+    x->looked = true;
+    if (!job_ready(x->job, first ? NULL : c, &wrong))
+        return MHD_YES; /* we are called again: at once, or when it was resumed */
+    return wrong.status ? reply_problem(x, c, &wrong) : reply_answers(x, c);
+}
+
+/* ---- GET /v1/model, /v1/map -------------------------------------------------------- */
+
+static void put_promise(rf_text *t, const rf_model *model)
+{
+    rf_promise p;
+    if (!rf_model_promise(model, &p)) {
+        rf_text_put(t, "null");
+        return;
+    }
+    rf_text_format(t,
+                   "{\"max_false_accept\": %.9g, \"expected_false_accept\": %.9g, "
+                   "\"low\": %.9g, \"high\": %.9g}",
+                   p.most, p.expected, p.low, p.high);
+}
+
+static void put_server(rf_text *t, service *s, const edition *e)
+{
+    const serve_options *o = &s->o;
+    rf_text_put(t, "{");
+    put_name(t, "version", rf_version());
+    rf_text_put(t, ", ");
+    put_name(t, "kernels", rf_kernels_name());
+    rf_text_put(t, ", ");
+    put_name(t, "file", model_slot_path(s->models));
+    rf_text_format(t, ", \"generation\": %zu, \"loaded\": \"%s\"", e->number, e->loaded);
+    rf_text_format(t, ", \"uptime_seconds\": %.3f, \"examples\": %s, \"map\": %s",
+                   clock_now() - s->started, e->examples ? "true" : "false",
+                   rf_model_map_size(e->model) ? "true" : "false");
+    rf_text_format(t,
+                   ", \"workers\": %zu, \"threads\": %zu, \"max_texts\": %zu, "
+                   "\"max_text_bytes\": %zu, \"max_body_bytes\": %zu, "
+                   "\"deadline_ms\": %zu}",
+                   o->workers, o->threads, o->max_texts, o->max_text_bytes,
+                   o->max_body_bytes, s->limits.max_deadline_ms);
+}
+
+static enum MHD_Result answer_model(exchange *x, http_connection *c)
+{
+    edition *e = model_slot_borrow(x->service->models);
+    rf_text t;
+    rf_text_init(&t, REPLY_MAX, "an answer");
+    rf_text_put(&t, "{\"model\": ");
+    rf_text_put(&t, rf_model_json(e->model));
+    rf_text_put(&t, ", \"promise\": ");
+    put_promise(&t, e->model);
+    rf_text_put(&t, ", \"server\": ");
+    put_server(&t, x->service, e);
+    rf_text_put(&t, "}\n");
+    edition_return(e);
+    return reply_text(x, c, JSON, &t);
+}
+
+static void put_map(rf_text *t, const rf_model *model)
+{
+    rf_text_put(t, "{\"labels\": [");
+    for (size_t i = 0; i < rf_model_classes(model); i++) {
+        rf_text_put(t, i ? ", " : "");
+        rf_text_name(t, rf_model_label(model, i));
+    }
+    rf_text_put(t, "], \"points\": [");
+    for (size_t i = 0; i < rf_model_map_size(model); i++) {
+        rf_map_point p = rf_model_map_point(model, i);
+        rf_text_format(t, "%s[%.4f, %.4f, %zu]", i ? ", " : "", (double)p.x, (double)p.y,
+                       p.class_index);
+    }
+    rf_text_put(t, "]}\n");
+}
+
+static enum MHD_Result answer_map(exchange *x, http_connection *c)
+{
+    edition *e = model_slot_borrow(x->service->models);
+    enum MHD_Result result;
+    if (rf_model_map_size(e->model) == 0) {
+        problem p;
+        problem_set(&p, 404, "no_map", "the model has no map");
+        result = reply_problem(x, c, &p);
+    } else {
+        rf_text t;
+        rf_text_init(&t, REPLY_MAX, "a map");
+        put_map(&t, e->model);
+        result = reply_text(x, c, JSON, &t);
+    }
+    edition_return(e);
+    return result;
+}
+
+/* ---- The rest ---------------------------------------------------------------------- */
+
+static enum MHD_Result answer_reload(exchange *x, http_connection *c)
+{
+    service *s = x->service;
+    problem p;
+    rf_text t;
+    switch (x->reload) {
+    case RELOAD_NONE:
+        if (s->tokens.n == 0) {
+            problem_set(&p, 403, "forbidden",
+                        "a server without a token reloads on SIGHUP only");
+            return reply_problem(x, c, &p);
+        }
+        if (service_ask_reload(s, x, c))
+            return MHD_YES;
+        problem_set(&p, 503, "shutting_down", "the service is ending");
+        return reply_problem(x, c, &p);
+    case RELOAD_WAITS: return MHD_YES;
+    case RELOAD_FAILED: return reply_problem(x, c, &x->wrong);
+    case RELOAD_OK: break;
+    }
+    rf_text_init(&t, REPLY_MAX, "an answer");
+    rf_text_format(&t, "{\"generation\": %zu, ", x->reload_number);
+    put_name(&t, "file", model_slot_path(s->models));
+    rf_text_put(&t, "}\n");
+    return reply_text(x, c, JSON, &t);
+}
+
+static enum MHD_Result answer_metrics(exchange *x, http_connection *c)
+{
+    service *s = x->service;
+    edition *e = model_slot_borrow(s->models);
+    metrics_state now = {queue_waiting(s->queue), e->number, clock_now() - s->started};
+    rf_text t;
+    rf_text_init(&t, REPLY_MAX, "metrics");
+    metrics_write(&s->counts, &now, &t);
+    edition_write_counts(e, &t);
+    edition_return(e);
+    return reply_text(x, c, "text/plain; version=0.0.4; charset=utf-8", &t);
+}
+
+static enum MHD_Result answer_health(exchange *x, http_connection *c)
+{
+    static const char ok[] = "{\"status\": \"ok\"}\n";
+    return reply_constant(x, c, JSON, ok, sizeof ok - 1, NULL);
+}
+
+static enum MHD_Result answer_ready(exchange *x, http_connection *c)
+{
+    static const char ready[] = "{\"status\": \"ready\"}\n";
+    problem p;
+    if (!atomic_load(&x->service->draining))
+        return reply_constant(x, c, JSON, ready, sizeof ready - 1, NULL);
+    problem_set(&p, 503, "shutting_down", "the service is ending");
+    return reply_problem(x, c, &p);
+}
+
+static enum MHD_Result answer_openapi(exchange *x, http_connection *c)
+{
+    return reply_constant(x, c, JSON, asset_openapi, asset_openapi_size, NULL);
+}
+
+static enum MHD_Result answer_page(exchange *x, http_connection *c)
+{
+    return reply_constant(x, c, "text/html; charset=utf-8", asset_page, asset_page_size,
+                          x->service->policy);
+}
+
+const route *route_find(const char *path)
+{
+#define GET "GET, HEAD"
+    static const route routes[] = {
+        {"/v1/classify", "POST", ENDPOINT_CLASSIFY, false, answer_classify},
+        {"/v1/model", GET, ENDPOINT_MODEL, false, answer_model},
+        {"/v1/map", GET, ENDPOINT_MAP, false, answer_map},
+        {"/v1/reload", "POST", ENDPOINT_RELOAD, false, answer_reload},
+        {"/metrics", GET, ENDPOINT_METRICS, false, answer_metrics},
+        {"/healthz", GET, ENDPOINT_HEALTHZ, true, answer_health},
+        {"/readyz", GET, ENDPOINT_READYZ, true, answer_ready},
+        {"/openapi.json", GET, ENDPOINT_OPENAPI, true, answer_openapi},
+        {"/", GET, ENDPOINT_PAGE, true, answer_page}};
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        if (strcmp(path, routes[i].path) == 0)
+            return &routes[i];
+    return NULL;
+}

@@ -1,0 +1,301 @@
+/*
+ * serve.c - the life of the service: start, signals, reload, drain
+ *
+ * The main thread waits for signals. SIGHUP loads the model again; SIGTERM and SIGINT end
+ * the service: no new connections, every request that was begun is answered, then all
+ * stops. A second one ends it at once.
+ */
+#include "serve.h"
+
+#include "assets.h"
+#include "base/team.h"
+#include "clock.h"
+#include "listener.h"
+#include "log.h"
+#include "service.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TOKENS_PER_THREAD 512 /* of a batch: see docs/SPEED.md */
+#define MAX_THREADS 4         /* per worker, unless told otherwise */
+#define SPARE_FILES 64        /* beyond those of connections */
+#define LAST_WORDS 20         /* hundredths of a second for answers on their way */
+
+serve_options serve_options_default(void)
+{
+    return (serve_options){.listen = "127.0.0.1:8080",
+                           .queue = 8192,
+                           .max_texts = 2048,
+                           .max_text_bytes = 65536,
+                           .max_body_bytes = 4194304,
+                           .max_connections = 4096,
+                           .deadline = 30,
+                           .idle_timeout = 60,
+                           .receive_timeout = 20,
+                           .send_timeout = 60,
+                           .drain = 30};
+}
+
+/* ---- Reload ------------------------------------------------------------------------ */
+
+bool service_ask_reload(service *s, exchange *x, struct MHD_Connection *c)
+{
+    keeper_enter(s->keeper, x->connection, PHASE_WORKING, NULL);
+    pthread_mutex_lock(&s->reload_lock);
+    bool taken = !s->no_more_reloads;
+    if (taken) {
+        x->reload = RELOAD_WAITS;
+        x->suspended = c;
+        x->next_reload = s->reloads;
+        s->reloads = x;
+        MHD_suspend_connection(c);
+    }
+    pthread_mutex_unlock(&s->reload_lock);
+    if (taken)
+        pthread_kill(s->main_thread, SIGHUP);
+    return taken;
+}
+
+static exchange *take_reloads(service *s)
+{
+    pthread_mutex_lock(&s->reload_lock);
+    exchange *all = s->reloads;
+    s->reloads = NULL;
+    pthread_mutex_unlock(&s->reload_lock);
+    return all;
+}
+
+/* Those who asked before loading began get to know how it went. */
+static void answer_reloads(service *s, exchange *x, const problem *wrong, size_t number)
+{
+    pthread_mutex_lock(&s->reload_lock); /* they were suspended under it */
+    for (exchange *next; x; x = next) {
+        next = x->next_reload;
+        x->reload = wrong ? RELOAD_FAILED : RELOAD_OK;
+        x->reload_number = number;
+        if (wrong)
+            x->wrong = *wrong;
+        MHD_resume_connection(x->suspended);
+    }
+    pthread_mutex_unlock(&s->reload_lock);
+}
+
+static void reload(service *s)
+{
+    rf_error err = {0};
+    problem wrong = {0};
+    exchange *waiting = take_reloads(s);
+    double begun = clock_now();
+    rf_status st = model_slot_reload(s->models, &err);
+    if (st != RF_OK) {
+        atomic_fetch_add(&s->counts.reloads_failed, 1);
+        log_line("reload failed, the old model goes on serving: %s", err.msg);
+        problem_set(&wrong, 422, "bad_model", "the old model goes on serving: %s",
+                    err.msg);
+        answer_reloads(s, waiting, &wrong, 0);
+        return;
+    }
+    queue_poke(s->queue); /* workers that wait let go of the old model */
+    atomic_fetch_add(&s->counts.reloads_ok, 1);
+    edition *e = model_slot_borrow(s->models);
+    log_line("loaded %s again in %.1f s: model number %zu, %zu classes",
+             model_slot_path(s->models), clock_now() - begun, e->number,
+             rf_model_classes(e->model));
+    answer_reloads(s, waiting, NULL, e->number);
+    edition_return(e);
+}
+
+/* ---- Signals and the end ----------------------------------------------------------- */
+
+static sigset_t our_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    return set;
+}
+
+/* Who had connected, though nobody had accepted yet, is not turned away. */
+static void stop_listening(struct MHD_Daemon *daemon)
+{
+    int fd = MHD_quiesce_daemon(daemon);
+    struct sockaddr_storage from;
+    socklen_t len = sizeof from;
+    for (int c; fd >= 0 && (c = accept(fd, (struct sockaddr *)&from, &len)) >= 0;) {
+        MHD_add_connection(daemon, c, (struct sockaddr *)&from, len);
+        len = sizeof from;
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+static void drain(service *s, struct MHD_Daemon *daemon)
+{
+    sigset_t set = our_signals();
+    struct timespec tick = {0, 20000000};
+    problem ending = {0};
+    double end = clock_now() + s->o.drain;
+    log_line("ending: answering what was begun");
+    atomic_store(&s->draining, true);
+    stop_listening(daemon);
+    keeper_drain(s->keeper);
+    for (int caught = -1; keeper_connections(s->keeper) > 0 && clock_now() < end;) {
+        caught = sigtimedwait(&set, NULL, &tick);
+        if (caught == SIGTERM || caught == SIGINT)
+            break;
+        if (caught == SIGHUP)
+            reload(s);
+    }
+    problem_set(&ending, 503, "shutting_down", "the service is ending");
+    pthread_mutex_lock(&s->reload_lock);
+    s->no_more_reloads = true;
+    pthread_mutex_unlock(&s->reload_lock);
+    answer_reloads(s, take_reloads(s), &ending, 0);
+    keeper_expire_all(s->keeper, &ending);
+}
+
+static void wait_for_the_end(service *s)
+{
+    sigset_t set = our_signals();
+    for (int caught = 0; caught != SIGTERM && caught != SIGINT;) {
+        caught = sigwaitinfo(&set, NULL);
+        if (caught == SIGHUP)
+            reload(s);
+    }
+}
+
+/* ---- The start --------------------------------------------------------------------- */
+
+/* Room for that many connections, as far as the system lets us. */
+static void raise_file_limit(serve_options *o)
+{
+    struct rlimit r;
+    rlim_t wanted = o->max_connections + SPARE_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur >= wanted)
+        return;
+    r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > wanted ? wanted : r.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &r);
+    if (r.rlim_cur < wanted) {
+        o->max_connections =
+            r.rlim_cur > 2 * SPARE_FILES ? (size_t)r.rlim_cur - SPARE_FILES : SPARE_FILES;
+        log_line("the system allows %zu open files: at most %zu connections",
+                 (size_t)r.rlim_cur, o->max_connections);
+    }
+}
+
+static rf_status check(const serve_options *o, rf_error *err)
+{
+    if (!o->tls_cert != !o->tls_key)
+        return rf_fail(err, RF_ERR_ARG, 0, "--tls-cert and --tls-key belong together");
+    if (o->max_texts > o->queue)
+        return rf_fail(err, RF_ERR_ARG, 0,
+                       "--max-texts is %zu, but only %zu texts may wait (--queue)",
+                       o->max_texts, o->queue);
+    if (o->allow_origin && (!*o->allow_origin || strpbrk(o->allow_origin, "\r\n\t ,")))
+        return rf_fail(err, RF_ERR_ARG, 0,
+                       "--allow-origin is \"%.100s\", wanted one origin such as "
+                       "https://example.org, or *",
+                       o->allow_origin);
+    return RF_OK;
+}
+
+static void choose_threads(serve_options *o)
+{
+    size_t cpus = rf_cpu_count();
+    if (!o->threads)
+        o->threads = o->workers ? (cpus / o->workers ? cpus / o->workers : 1)
+                                : (cpus < MAX_THREADS ? cpus : MAX_THREADS);
+    if (!o->workers)
+        o->workers = cpus / o->threads ? cpus / o->threads : 1;
+    if (!o->batch_tokens)
+        o->batch_tokens = TOKENS_PER_THREAD * o->threads;
+}
+
+static void announce(const service *s, const listener *l)
+{
+    edition *e = model_slot_borrow(s->models);
+    if (geteuid() == 0)
+        log_line("running as root, which is not needed");
+    log_line("%s: %zu classes; %zu worker%s of %zu thread%s", model_slot_path(s->models),
+             rf_model_classes(e->model), s->o.workers, s->o.workers == 1 ? "" : "s",
+             s->o.threads, s->o.threads == 1 ? "" : "s");
+    log_line("listening on %s://%s", s->o.tls_cert ? "https" : "http", l->where);
+    edition_return(e);
+}
+
+/* Everything but the socket is there. */
+static rf_status serve_on(service *s, listener *l, rf_error *err)
+{
+    crew *workers =
+        crew_new(s->o.workers, s->o.batch_tokens, s->queue, s->models, &s->counts, err);
+    struct MHD_Daemon *daemon = workers ? http_start(s, l->fd, err) : NULL;
+    if (daemon) {
+        l->fd = -1; /* the daemon's from now on */
+        announce(s, l);
+        wait_for_the_end(s);
+        drain(s, daemon);
+    }
+    crew_free(workers); /* before the daemon: workers resume connections */
+    if (!daemon)
+        return err->code;
+    for (int i = 0; i < LAST_WORDS && atomic_load(&s->counts.active) > 0; i++)
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    MHD_stop_daemon(daemon);
+    log_line("ended");
+    return RF_OK;
+}
+
+static rf_status prepare(service *s, rf_error *err)
+{
+    const serve_options *o = &s->o;
+    keeper_limits times = {o->idle_timeout, o->receive_timeout, o->send_timeout,
+                           o->max_connections};
+    s->limits = (request_limits){o->max_texts, o->max_text_bytes,
+                                 (size_t)ceil(1e3 * o->deadline)};
+    s->started = clock_now();
+    s->main_thread = pthread_self();
+    pthread_mutex_init(&s->reload_lock, NULL);
+    assets_policy(s->policy, sizeof s->policy);
+    s->queue = queue_new(o->queue, err);
+    s->models = s->queue ? model_slot_new(o->model, o->workers, o->threads, err) : NULL;
+    s->keeper = s->models ? keeper_new(&times, err) : NULL;
+    return s->keeper ? RF_OK : err->code;
+}
+
+rf_status serve_run(const serve_options *options, rf_error *err)
+{
+    service s = {.o = *options};
+    listener l = {.fd = -1};
+    sigset_t set = our_signals();
+    rf_status st = check(&s.o, err);
+    if (st == RF_OK && s.o.token_file)
+        st = tokens_read(&s.tokens, s.o.token_file, err);
+    if (st == RF_OK)
+        st = listener_open(&l, s.o.listen, s.tokens.n == 0 && !s.o.insecure, err);
+    if (st != RF_OK)
+        return st;
+    /* Every thread inherits this; only the main thread waits for them. */
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    choose_threads(&s.o);
+    raise_file_limit(&s.o);
+    st = prepare(&s, err);
+    if (st == RF_OK)
+        st = serve_on(&s, &l, err);
+    keeper_free(s.keeper);
+    model_slot_free(s.models);
+    queue_free(s.queue);
+    if (l.fd >= 0)
+        close(l.fd);
+    return st;
+}

@@ -1,0 +1,79 @@
+#include "tokens.h"
+
+#include "base/file.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define MIN_TOKEN 16 /* characters: shorter ones can be guessed */
+#define MAX_FILE 65536
+
+static void digest(const char *token, size_t len, unsigned char out[RF_SHA256_SIZE])
+{
+    rf_sha256 h;
+    rf_sha256_init(&h);
+    rf_sha256_add(&h, token, len);
+    rf_sha256_end(&h, out);
+}
+
+static rf_status add_line(tokens *t, const char *line, size_t len, const char *path,
+                          size_t number, rf_error *err)
+{
+    while (len > 0 && strchr(" \t\r", line[len - 1]))
+        len--;
+    if (len == 0 || *line == '#')
+        return RF_OK;
+    for (size_t i = 0; i < len; i++)
+        if (line[i] <= ' ' || line[i] > '~')
+            return rf_fail(err, RF_ERR_FORMAT, number,
+                           "%s: line %zu: a token holds visible ASCII characters only",
+                           path, number);
+    if (len < MIN_TOKEN)
+        return rf_fail(err, RF_ERR_FORMAT, number,
+                       "%s: line %zu: a token of %zu characters, wanted at least %d "
+                       "(openssl rand -hex 32 makes a good one)",
+                       path, number, len, MIN_TOKEN);
+    if (t->n == TOKENS_MAX)
+        return rf_fail(err, RF_ERR_LIMIT, number, "%s: more than %d tokens", path,
+                       TOKENS_MAX);
+    digest(line, len, t->digests[t->n++]);
+    return RF_OK;
+}
+
+rf_status tokens_read(tokens *t, const char *path, rf_error *err)
+{
+    rf_buffer b;
+    rf_buffer_init(&b, MAX_FILE, path);
+    rf_status st = rf_file_read(path, &b, err);
+    size_t number = 1;
+    for (size_t at = 0, end; st == RF_OK && at < b.len; at = end + 1, number++) {
+        const char *lf = memchr(b.data + at, '\n', b.len - at);
+        end = lf ? (size_t)(lf - b.data) : b.len;
+        st = add_line(t, b.data + at, end - at, path, number, err);
+    }
+    if (b.data)
+        memset(b.data, 0, b.len);
+    rf_buffer_release(&b);
+    if (st == RF_OK && t->n == 0)
+        st = rf_fail(err, RF_ERR_FORMAT, 0, "%s: no token in it; wanted one per line",
+                     path);
+    return st;
+}
+
+bool tokens_allow(const tokens *t, const char *authorization)
+{
+    unsigned char got[RF_SHA256_SIZE];
+    unsigned found = 0;
+    if (t->n == 0)
+        return true;
+    if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
+        return false;
+    digest(authorization + 7, strlen(authorization + 7), got);
+    for (size_t i = 0; i < t->n; i++) {
+        unsigned differs = 0;
+        for (size_t k = 0; k < RF_SHA256_SIZE; k++)
+            differs |= (unsigned)(got[k] ^ t->digests[i][k]);
+        found |= differs == 0;
+    }
+    return found != 0;
+}
