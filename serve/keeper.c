@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -115,6 +116,13 @@ static double end_of(const keeper *k, const kept *c)
     return end;
 }
 
+/* A request may lie there that nobody has had the time to look at. */
+static bool has_input(const kept *c)
+{
+    int bytes = 0;
+    return ioctl(c->fd, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
 /* Shuts down what is late, and lends up to AT_ONCE jobs that are. A socket that is shut
  * down wakes the library, which then closes it. */
 static size_t find_late(keeper *k, double now, job **late)
@@ -124,7 +132,7 @@ static size_t find_late(keeper *k, double now, job **late)
         /* From here on a stream waits for its reader only. */
         if (c->job && c->job->stream && job_is_done(c->job))
             begin(k, c, PHASE_SENDING, NULL);
-        if (now < end_of(k, c))
+        if (now < end_of(k, c) || (c->phase == PHASE_IDLE && has_input(c)))
             continue;
         if (c->phase != PHASE_WORKING)
             shutdown(c->fd, SHUT_RDWR);

@@ -16,6 +16,7 @@
 #include "worker.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -125,8 +126,10 @@ static sigset_t our_signals(void)
     return set;
 }
 
-/* Who had connected, though nobody had accepted yet, is not turned away. */
-static void stop_listening(struct MHD_Daemon *daemon)
+/* Who had connected, though nobody had accepted yet, is not turned away; whoever comes
+ * later is. The daemon may still touch the socket, which is returned: it can be closed
+ * when the daemon has ended. */
+static int stop_listening(struct MHD_Daemon *daemon)
 {
     int fd = MHD_quiesce_daemon(daemon);
     struct sockaddr_storage from;
@@ -136,18 +139,17 @@ static void stop_listening(struct MHD_Daemon *daemon)
         len = sizeof from;
     }
     if (fd >= 0)
-        close(fd);
+        shutdown(fd, SHUT_RD);
+    return fd;
 }
 
-static void drain(service *s, struct MHD_Daemon *daemon)
+static void drain(service *s)
 {
     sigset_t set = our_signals();
     struct timespec tick = {0, 20000000};
     problem ending = {0};
     double end = clock_now() + s->o.drain;
     log_line("ending: answering what was begun");
-    atomic_store(&s->draining, true);
-    stop_listening(daemon);
     keeper_drain(s->keeper);
     for (int caught = -1; keeper_connections(s->keeper) > 0 && clock_now() < end;) {
         caught = sigtimedwait(&set, NULL, &tick);
@@ -243,7 +245,9 @@ static rf_status serve_on(service *s, listener *l, rf_error *err)
         l->fd = -1; /* the daemon's from now on */
         announce(s, l);
         wait_for_the_end(s);
-        drain(s, daemon);
+        atomic_store(&s->draining, true);
+        l->fd = stop_listening(daemon);
+        drain(s);
     }
     crew_free(workers); /* before the daemon: workers resume connections */
     if (!daemon)
@@ -287,6 +291,8 @@ rf_status serve_run(const serve_options *options, rf_error *err)
     /* Every thread inherits this; only the main thread waits for them. */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    /* By default glibc keeps up to 64 MiB of what a big request needed, per thread. */
+    mallopt(M_TRIM_THRESHOLD, 128 << 10);
     choose_threads(&s.o);
     raise_file_limit(&s.o);
     st = prepare(&s, err);
