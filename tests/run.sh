@@ -76,6 +76,8 @@ run cli bats --tap tests/cli
 run kill bats --tap tests/long
 run pages tests/pages/run.sh
 run lab-pages tests/pages/lab.sh
+run serve tests/serve/run.sh
+run serve-page tests/serve/page.sh
 build clang build-clang
 if build asan build-asan; then
     for test in build-asan/tests/test_*; do
@@ -84,13 +86,15 @@ if build asan build-asan; then
         run "asan-$(basename "$test")" "$test"
     done
     run asan-portable env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
+    run asan-serve env RF_SLOW=1 RF_PROGRAM=build-asan/ringfence tests/serve/run.sh
 fi
 threaded="test_base test_dataset test_embedder test_tune test_ans test_session test_tsne
-    test_methods_rules test_lab_run"
-if build tsan build-tsan $threaded; then
+    test_methods_rules test_lab_run test_queue"
+if build tsan build-tsan ringfence_program $threaded; then
     for test in $threaded; do
         run "tsan-$test" build-tsan/tests/$test
     done
+    run tsan-serve env RF_SLOW=1 RF_PROGRAM=build-tsan/ringfence tests/serve/run.sh
 fi
 
 if [ "$skipped" -gt 0 ]; then

@@ -48,7 +48,8 @@ echo "   $demo/report.html: open it in a browser"
 
 cat <<TEXT
 
-Next:  ringfence inspect $model     everything the model knows about itself
+Next:  ringfence serve $model       a page to try it: http://127.0.0.1:8080
+       ringfence inspect $model     everything the model knows about itself
        ringfence train YOURS.tsv -o yours.rf            a TSV with the columns text and label
        ringfence train --help                           formats, options, checkpoints
        examples/classify.c                              the same from C

@@ -1,0 +1,508 @@
+// page.mjs BROWSER DIR - the page of `ringfence serve` in a browser, driven as people drive it;
+// what it says is compared with what `ringfence predict` and `eval` say. Prints TAP.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { browser, dark, desktop, dir, done, lowContrast, phone, squeeze, sticksOut, test } from '../pages/browser.mjs';
+
+const program = process.env.RF_PROGRAM ?? 'build/ringfence';
+const file = name => path.join(dir, name);
+const read = name => fs.readFileSync(file(name), 'utf8');
+const ringfence = (args, input) => execFileSync(program, args, { input, encoding: 'utf8', maxBuffer: 1 << 28 });
+const wide = { ...desktop, reducedMotion: 'reduce', viewport: { width: 1180, height: 1000 } };
+
+/* ---- Servers ---- */
+
+const running = new Set(); // none of them outlives this program, however it ends
+process.on('exit', () => { for (const child of running) child.kill('SIGKILL'); });
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
+// Starts a server of a model; `listen` is 127.0.0.1:0 for any port.
+function serve(model, listen = '127.0.0.1:0', ...options) {
+  const child = spawn(program, ['serve', file(model), '--listen', listen, ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
+  running.add(child);
+  return new Promise((ready, failed) => {
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', text => {
+      const found = (said += text).match(/listening on (http:\/\/127\.0\.0\.1:(\d+))/);
+      if (found) ready({ child, url: found[1], listen: `127.0.0.1:${found[2]}` });
+    });
+    child.on('exit', code => failed(new Error(`serve ended with ${code}: ${said}`)));
+  });
+}
+const kill = ({ child }) => new Promise(gone => {
+  running.delete(child);
+  if (child.exitCode !== null || child.signalCode) return gone();
+  child.on('exit', gone);
+  child.kill('SIGKILL');
+});
+
+/* ---- Pages ---- */
+
+// Opens the page of a server. What leaves the server's origin, and any complaint, fails the
+// test; `expected` is for complaints that belong to it.
+async function visit(server, options, run, expected = /^$/) {
+  const context = await browser.newContext({ acceptDownloads: true, ...options }), page = await context.newPage(), trouble = [];
+  page.setDefaultTimeout(15000);
+  page.on('console', m => trouble.push('console: ' + m.text()));
+  page.on('pageerror', e => trouble.push('error: ' + e));
+  page.on('dialog', d => { trouble.push('dialog: ' + d.message()); d.dismiss(); });
+  page.on('request', r => { if (!r.url().startsWith(server.url + '/') && r.url() !== 'data:,' && !r.url().startsWith('blob:' + server.url)) trouble.push('request: ' + r.url()); });
+  await page.addInitScript(() => {
+    window.long = [];
+    new PerformanceObserver(list => window.long.push(...list.getEntries().map(e => Math.round(e.duration)))).observe({ type: 'longtask', buffered: true });
+    document.addEventListener('securitypolicyviolation', e => console.error('policy: ' + e.violatedDirective));
+  });
+  try {
+    await page.goto(server.url + '/');
+    await run(page);
+    assert.equal(await page.evaluate(() => window.hit), undefined);
+    assert.deepEqual(trouble.filter(t => !expected.test(t)), []);
+  } finally {
+    await context.close();
+  }
+}
+// The page's policy forbids what Playwright's waitForFunction does.
+async function until(what, check) {
+  for (const end = Date.now() + 15000; ;) {
+    const got = await check();
+    if (got) return got;
+    assert.ok(Date.now() < end, 'waited in vain: ' + what);
+    await new Promise(r => setTimeout(r, 40));
+  }
+}
+const ready = page => page.waitForSelector('#state[data-state=ok]');
+const shot = (page, name, options) => page.screenshot({ path: path.join(dir, '..', `serve-${name}.png`), ...options });
+const shownRows = page => page.locator('.row').evaluateAll(all => all.map(li => ({ kind: li.querySelector('.kind').innerText, label: li.querySelector('.label').innerText, confidence: li.querySelector('.head > .num').innerText, text: li.querySelector('.said').textContent })));
+async function type(page, lines) {
+  await page.fill('#texts', lines.join('\n'));
+  await until('an answer for each line', async () => (await page.locator('#summary').innerText()).startsWith(`${lines.length.toLocaleString('en')} text`) && await page.locator('#results').getAttribute('aria-busy') === null);
+}
+// As people do: Playwright's fill takes seconds of the page's time for a thousand lines.
+async function paste(page, into, text) {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.evaluate(t => navigator.clipboard.writeText(t), text);
+  await page.focus(into);
+  await page.keyboard.press('Control+V');
+}
+async function saved(page, button) {
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click(button)]);
+  return fs.readFileSync(await download.path(), 'utf8');
+}
+const predict = (model, lines, ...options) => ringfence(['predict', file(model), '--json', ...options], lines.join('\n') + '\n').trimEnd().split('\n').map(l => JSON.parse(l));
+const percent = share => `${(100 * share).toFixed(1)} %`;
+
+// Reads TSV, by itself and not by the page's own reader.
+const tsv = text => [...text.matchAll(/((?:"(?:[^"]|"")*"|[^\t\n]*)(?:\t(?:"(?:[^"]|"")*"|[^\t\n]*))*)\n/g)].map(m => [...m[1].matchAll(/(?:^|\t)("(?:[^"]|"")*"|[^\t]*)/g)].map(f => f[1].startsWith('"') ? f[1].slice(1, -1).replaceAll('""', '"') : f[1]));
+
+const ask = async (server, body) => (await fetch(server.url + '/v1/classify', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
+
+const lines = read('lines.txt').trimEnd().split('\n'), few = lines.slice(0, 12);
+const main = await serve('sample.rf');
+const about = await (await fetch(main.url + '/v1/model')).json();
+
+/* ---- Tests ---- */
+
+await test('typed texts are answered as predict answers them', () => visit(main, wide, async page => {
+  await ready(page);
+  await type(page, few);
+  const want = predict('sample.rf', few, '--explain', '3'), got = await shownRows(page);
+  assert.deepEqual(got, want.map((a, i) => ({ kind: a.open ? 'open' : 'known', label: a.open ? 'none of the classes' : a.label, confidence: 'confidence ' + percent(a.confidence), text: few[i] })));
+  assert.ok(want.some(a => a.open) && want.some(a => !a.open));
+  const json = JSON.parse(await saved(page, '#try-json'));
+  assert.deepEqual(json.map(({ margins, map, ...rest }) => rest), want.map((a, i) => ({ text: few[i], ...a })));
+  const table = tsv(await saved(page, '#try-tsv'));
+  assert.deepEqual(table[0], ['text', 'label', 'confidence', 'margin']);
+  assert.deepEqual(table.slice(1), want.map((a, i) => [few[i], a.label, String(a.confidence), String(a.margin)]));
+  const open = want.filter(a => a.open).length;
+  assert.equal(await page.locator('#summary').innerText(), `12 texts: ${12 - open} known, ${open} open (${percent(open / 12)}).`);
+  await page.selectOption('#filter', 'open');
+  assert.equal(await page.locator('.row').count(), open);
+  await page.selectOption('#filter', 'known');
+  assert.equal(await page.locator('.row').count(), 12 - open);
+}));
+
+await test('the last thing typed wins, and only new lines are asked for', () => visit(main, wide, async page => {
+  const asked = [];
+  await ready(page);
+  await type(page, ['where is my parcel', 'the chain fell off']);
+  page.on('request', r => { if (r.url().endsWith('/v1/classify')) asked.push(JSON.parse(r.postData()).texts); });
+  await page.locator('#texts').press('Control+End');
+  await page.keyboard.type(' again and again', { delay: 15 });
+  await until('the end of the words', async () => (await shownRows(page))[1]?.text === 'the chain fell off again and again');
+  assert.ok(asked.length > 0 && asked.every(texts => texts.length === 1), JSON.stringify(asked));
+  assert.equal(await page.locator('.row.sel .said').innerText(), 'the chain fell off again and again');
+}));
+
+await test('an opened row shows margins about the fence, the reason and the nearest texts', () => visit(main, wide, async page => {
+  await ready(page);
+  const want = predict('sample.rf', few, '--explain', '3'), at = want.findIndex(a => a.open);
+  await type(page, few);
+  const row = page.locator('.row').nth(at);
+  await row.locator('.head').click();
+  assert.equal(await row.locator('.head').getAttribute('aria-expanded'), 'true');
+  assert.equal(await row.getAttribute('aria-current'), 'true');
+  assert.ok(squeeze(await row.locator('.detail').innerText()).includes(squeeze(want[at].reason)));
+  assert.deepEqual(await row.locator('.near .t').allTextContents(), want[at].neighbours.map(n => n.text));
+  const asked = await ask(main, { text: few[at], margins: 6 });
+  const bars = await row.locator('.margins tbody tr').evaluateAll(all => all.map(tr => {
+    const bar = tr.querySelector('rect').getBoundingClientRect(), track = tr.querySelector('svg').getBoundingClientRect(), zero = track.left + track.width / 2;
+    return { label: tr.querySelector('th').textContent, words: tr.querySelector('.v').textContent, value: (Math.abs(bar.right - zero) < 1 ? bar.left - zero : bar.right - zero) / (track.width / 2) };
+  }));
+  const reach = Math.max(...asked.margins.map(m => Math.abs(m.margin)));
+  assert.deepEqual(bars.map(b => b.label), asked.margins.map(m => m.label));
+  asked.margins.forEach((m, i) => {
+    assert.ok(Math.abs(bars[i].value - m.margin / reach) < 0.02, `bar ${bars[i].value} for ${m.margin} of ${reach}`);
+    assert.ok(bars[i].words.endsWith(m.margin >= 0 ? 'accepted' : 'rejected'));
+  });
+  await shot(page, 'light');
+}));
+
+await test('the map, and marks where the server says', () => visit(main, wide, async page => {
+  await ready(page);
+  if (!about.server.map) {
+    assert.match(await page.locator('#no-map').innerText(), /no map/);
+    return;
+  }
+  await type(page, few);
+  const { answers } = await ask(main, { texts: few, map: true });
+  const { points, labels } = await (await fetch(main.url + '/v1/map')).json();
+  const canvas = page.locator('#canvas');
+  await canvas.scrollIntoViewIfNeeded();
+  const box = await canvas.boundingBox(), r = box.width / 2 - 15; // a frame of 1 and a pad of 14
+  const put = ([x, y]) => [box.x + box.width / 2 + r * x, box.y + box.height / 2 - r * y];
+  const far = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
+  for (const [i, a] of answers.entries()) {
+    const here = put(a.map), others = answers.filter((b, k) => k !== i && far(put(b.map), here) < 3);
+    if (others.length) continue; // one of several at the same place: any may be told
+    await page.mouse.move(...here);
+    assert.ok(squeeze(await page.locator('#tip').innerText()).startsWith(squeeze(few[i])), few[i]);
+  }
+  const alone = points.find(p => answers.every(a => far(put(a.map), put(p)) > 20) && points.every(q => q[2] === p[2] || far(put(q), put(p)) > 2));
+  if (alone) {
+    await page.mouse.move(...put(alone));
+    assert.equal(await page.locator('#tip').innerText(), labels[alone[2]]);
+  }
+  // a click on a mark opens its row, and its place is told in words
+  await page.mouse.click(...put(answers[3].map));
+  const chosen = await page.locator('.row.sel .said').textContent(), at = few.indexOf(chosen);
+  assert.ok(far(put(answers[at].map), put(answers[3].map)) < 18);
+  assert.match(await page.locator('#place').innerText(), new RegExp(`^Line ${at + 1} lies (among|between) .`));
+  assert.match(await page.locator('.row.sel .detail').innerText(), /On the map: (among|between) ./);
+  assert.match(await canvas.getAttribute('aria-label'), /^Map of \d+ training texts of 12 classes/);
+  // one class brought out, without a mouse: another picture
+  const picture = () => canvas.evaluate(c => c.toDataURL()), before = await picture();
+  await page.selectOption('#map-class', '2');
+  await until('another picture', async () => await picture() !== before);
+  await shot(page, 'map');
+}));
+
+await test('a thousand lines do not freeze the page', () => visit(main, wide, async page => {
+  await ready(page);
+  await page.evaluate(() => { window.long.length = 0; });
+  await paste(page, '#texts', lines.join('\n'));
+  assert.equal(await page.locator('#go').innerText(), 'Classify 1,000 texts');
+  await page.locator('#texts').press('Control+Enter');
+  await until('all answers', async () => (await page.locator('#summary').innerText()).startsWith('1,000 texts:'));
+  const table = tsv(await saved(page, '#try-tsv')).slice(1), want = predict('sample.rf', lines);
+  assert.deepEqual(table.map(r => r.slice(0, 2)), want.map((a, i) => [lines[i], a.label]));
+  assert.equal(await page.locator('.row').count(), 50);
+  await page.click('#more');
+  assert.equal(await page.locator('.row').count(), 250);
+  await page.locator('.row').nth(240).locator('.head').click();
+  await page.locator('.row').nth(240).locator('.near li').first().waitFor();
+  const long = await page.evaluate(() => window.long);
+  assert.ok(Math.max(0, ...long) < 250, `tasks of ${long} ms`);
+  await page.evaluate(() => scrollTo(0, 0));
+  await shot(page, 'many');
+}));
+
+await test('many lines can be cancelled, and a busy server is waited for', () => visit(main, wide, async page => {
+  let busy = 0;
+  await page.route('**/v1/classify', async route => {
+    if (busy++ < 2) return route.fulfill({ status: 429, headers: { 'Retry-After': '1' }, contentType: 'application/json', body: '{"error":{"code":"queue_full","message":"full","pointer":""}}' });
+    await new Promise(r => setTimeout(r, 100));
+    return route.continue();
+  });
+  await ready(page);
+  await paste(page, '#texts', lines.join('\n'));
+  const began = Date.now();
+  await page.click('#go');
+  await page.locator('.row').first().waitFor();
+  assert.ok(Date.now() - began >= 1000, 'Retry-After was not waited for');
+  await page.click('#stop');
+  await until('a note', async () => /^Cancelled after \d+ texts/.test(await page.locator('#try-note').innerText()));
+  const [, n] = (await page.locator('#summary').innerText()).match(/^(\d+) texts:/);
+  assert.ok(+n > 0 && +n < 1000, n);
+  assert.equal(await page.locator('#stop').isVisible(), false);
+}, /429/));
+
+await test('figures of an evaluation are those of ringfence eval', () => visit(main, wide, async page => {
+  await ready(page);
+  await page.setInputFiles('#file', file('test.tsv'));
+  await page.locator('#report .tiles').waitFor();
+  const want = JSON.parse(ringfence(['eval', file('sample.rf'), file('test.tsv'), '--json']));
+  const { rows, ...got } = JSON.parse(await saved(page, '#report >> text=Download JSON'));
+  const { reliability, budget, ...figures } = want;
+  assert.deepEqual(got, figures); // to the last digit
+  assert.equal(rows.length, want.n);
+  const tiles = await page.locator('#report .tiles .v').allInnerTexts();
+  assert.deepEqual(tiles.map(squeeze), [want.accuracy, want.f1, want.f1_known, want.f1_open, want.calibration_error].map(x => x.toFixed(1) + ' %'));
+  const classes = await page.locator('[aria-label="Classes, evaluated"] tbody tr').evaluateAll(all => all.map(tr => [...tr.cells].map(c => c.textContent)));
+  assert.equal(classes.length, 13);
+  for (const [label, ...numbers] of classes) {
+    const c = Object.entries(want.per_class).find(([k]) => k === label)[1];
+    assert.deepEqual(numbers, [c.precision.toFixed(2), c.recall.toFixed(2), c.f1.toFixed(2), String(c.support)]);
+  }
+  assert.deepEqual(classes.map(c => +c[3]), classes.map(c => +c[3]).sort((a, b) => a - b)); // worst first
+  await page.locator('[aria-label="Classes, evaluated"] th button', { hasText: 'support' }).click();
+  assert.equal(await page.locator('[aria-label="Classes, evaluated"] tbody th').first().innerText(), 'open');
+  const table = tsv(await saved(page, '#report >> text=Download TSV')), data = tsv(read('test.tsv')).slice(1);
+  assert.deepEqual(table.slice(1).map(r => [r[1], r[0]]), data.map(r => [r[0], r[1]]));
+  assert.equal(table.slice(1).filter(r => r[3] === 'yes').length, Math.round(want.accuracy * want.n / 100));
+  const first = await page.locator('[aria-label="Worst confusions"] tbody tr').first().evaluate(tr => [...tr.cells].map(c => c.textContent));
+  assert.deepEqual(first, [want.confusions[0].label, want.confusions[0].answer, String(want.confusions[0].count)]);
+  // the same, pasted
+  await page.fill('#data', read('test.tsv'));
+  await page.locator('#report').evaluate(r => r.replaceChildren());
+  await page.click('#measure');
+  await page.locator('#report .tiles').waitFor();
+  assert.deepEqual(await page.locator('#report .tiles .v').allInnerTexts(), tiles);
+  await shot(page, 'evaluation');
+  // and dropped
+  await page.locator('#report').evaluate(r => r.replaceChildren());
+  const dropped = await page.evaluateHandle(text => { const d = new DataTransfer(); d.items.add(new File([text], 'test.tsv')); return d; }, read('test.tsv'));
+  await page.dispatchEvent('#zone', 'drop', { dataTransfer: dropped });
+  await page.locator('#report .tiles').waitFor();
+  assert.deepEqual(await page.locator('#report .tiles .v').allInnerTexts(), tiles);
+}));
+
+const faults = {
+  'one\n': /^Line 1: found 1 column, wanted at least 2/,
+  'a\tb\n\nc\td\te\n': /^Line 3: found 3 columns, wanted 2 as in line 1/,
+  'a\t"b\nc" d\te\n': /^Line 2: found " d\te" after the quote that closes the field begun in line 1, wanted a tab/,
+  'a\tb\nc\t"d\n': /^Line 2: the quote that opens here is not closed/,
+  'a\tb\nc\t  \n': /^Line 2: found a label of 0 bytes, wanted 1 to 1,024/,
+  'x\ty\tz\n1\t2\t3\n': /^Line 1: found 3 columns, "x", "y", "z"; wanted 2, or a header/,
+  'text\tlabel\tTEXT \n1\t2\t3\n': null, // one of two is called exactly so
+  'Intent,other,Query\r\nrefund,1,"where, ""please"""\r\n': null,
+  'Text\tlabel\tTEXT\n1\t2\t3\n': /^Line 1: found 2 columns called "text", wanted one/,
+  'text\tlabel\n': /^Found no row, wanted at least one/,
+  '{"text": "a"}\n': /^Line 1: found JSON, wanted TSV or CSV/,
+};
+await test('faults in labelled texts are told by line', () => visit(main, wide, async page => {
+  await ready(page);
+  for (const [data, want] of Object.entries(faults)) {
+    await page.fill('#data', data);
+    await page.locator('#report').evaluate(r => { r.hidden = true; });
+    await page.click('#measure');
+    if (want) {
+      await page.locator('#eval-error').waitFor();
+      assert.match(await page.locator('#eval-error').textContent(), want, JSON.stringify(data));
+    } else await page.locator('#report .tiles').waitFor();
+    assert.equal(await page.locator('#eval-error').isVisible(), want !== null);
+  }
+}));
+
+await test('the card says what the model says', () => visit(main, wide, async page => {
+  await ready(page);
+  assert.equal(await page.locator('h1').innerText(), 'sample.rf');
+  const card = squeeze(await page.locator('#card').innerText()), m = about.model;
+  for (const words of [about.server.file, m.method, `${m.summary.rows} texts of 12 classes`, 'ringfence train --max-false-accept 5%', `load number ${about.server.generation}`, m.summary.known.dev_accuracy.toFixed(1) + ' %'])
+    assert.ok(card.includes(words), words);
+  const cells = () => page.locator('#card tbody tr').evaluateAll(all => all.map(tr => [...tr.cells].map(c => c.textContent)));
+  assert.deepEqual((await cells()).map(c => c[0]).sort(), [...m.labels].sort());
+  await page.locator('#card th button', { hasText: 'distance' }).click();
+  const order = (await cells()).map(c => +c[3]);
+  assert.deepEqual(order, [...order].sort((a, b) => b - a));
+  assert.equal(await page.locator('#card [aria-sort]').getAttribute('aria-sort'), 'descending');
+  await page.fill('#card input[type=search]', 'BIKE');
+  assert.deepEqual((await cells()).map(c => c[0]), ['stolen bike']);
+}));
+
+await test('hostile names and texts stay text', () => visit(main, wide, async page => {
+  await ready(page);
+  const nasty = ['<script>window.hit=1</script>', '<img src=x onerror=window.hit=1>', '"><svg onload=window.hit=1>', '\u202eesrever \u0000 \u0007', '${window.hit=1}', 'half a pair \ud83d'];
+  await type(page, nasty);
+  for (let i = 0; i < nasty.length; i++) await page.locator('.head').nth(i).click();
+  assert.deepEqual((await shownRows(page)).map(r => r.text), nasty.map(t => t.replace('\ud83d', '\ufffd')));
+  const names = await page.locator('#card tbody th').allTextContents();
+  for (const n of ['<script>window.hit=1</script>', '"><img src=x onerror=window.hit=1>', '__proto__']) assert.ok(names.includes(n), n);
+  assert.equal(await page.locator('.page script, .page img, [onerror], [onload], [style*=expression]').count(), 0);
+}));
+
+await test('a server that goes away is waited for, and one that comes back is used', async () => {
+  const first = await serve('sample.rf');
+  let second;
+  await visit(first, wide, async page => {
+    await ready(page);
+    await type(page, ['where is my parcel']);
+    await kill(first);
+    await page.waitForSelector('#state[data-state=away]');
+    assert.equal(await page.locator('#state').innerText(), 'cannot be reached, trying again');
+    await page.fill('#texts', 'where is my parcel\nthe chain fell off');
+    await new Promise(r => setTimeout(r, 600));
+    assert.equal(await page.locator('.row').count(), 1); // what was there stays
+    await shot(page, 'away');
+    second = await serve('other.rf', first.listen);
+    await ready(page);
+    await until('the answer of the other model', async () => (await shownRows(page)).length === 2 && await page.locator('h1').innerText() === 'other.rf');
+    const want = predict('other.rf', ['where is my parcel', 'the chain fell off']);
+    await until('its confidence', async () => (await shownRows(page)).every((r, i) => r.confidence === 'confidence ' + percent(want[i].confidence)));
+    assert.equal(await page.locator('#texts').inputValue(), 'where is my parcel\nthe chain fell off');
+    assert.match(await page.locator('#no-map').innerText(), /This model has no map/);
+    assert.equal(await page.locator('#sample').isVisible(), false);
+  }, /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
+  await kill(second);
+});
+
+await test('a server with a token asks for it, and takes it', async () => {
+  fs.writeFileSync(file('token'), 'a-secret-of-24-letters-x\n', { mode: 0o600 });
+  fs.copyFileSync(file('sample.rf'), file('copy.rf'));
+  const closed = await serve('copy.rf', '127.0.0.1:0', '--token-file', file('token'));
+  await visit(closed, wide, async page => {
+    await page.waitForSelector('#state[data-state=token]');
+    await page.keyboard.type('wrong'); // the field has the focus
+    await page.keyboard.press('Enter');
+    await until('a refusal', async () => /refused/.test(await page.locator('#token-words').innerText()));
+    await shot(page, 'token');
+    await page.fill('#token', 'a-secret-of-24-letters-x');
+    await page.keyboard.press('Enter');
+    await ready(page);
+    assert.equal(await page.locator('#token-box').isVisible(), false);
+    await type(page, ['where is my parcel']);
+    await page.reload();
+    await ready(page); // kept in this tab
+    assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes('secret')), false);
+    // a model that is loaded anew is noticed, and asked when told to
+    const some = lines.slice(0, 25), labels = async () => tsv(await saved(page, '#try-tsv')).slice(1).map(r => [r[0], +r[2]]);
+    const want = model => predict(model, some).map((a, i) => [some[i], a.confidence]);
+    await page.fill('#texts', some.join('\n'));
+    await page.click('#go');
+    await until('all answers', async () => (await page.locator('#summary').innerText()).startsWith('25 texts:'));
+    assert.deepEqual(await labels(), want('sample.rf'));
+    fs.copyFileSync(file('other.rf'), file('new.rf'));
+    fs.renameSync(file('new.rf'), file('copy.rf'));
+    const answer = await fetch(closed.url + '/v1/reload', { method: 'POST', headers: { Authorization: 'Bearer a-secret-of-24-letters-x' } });
+    assert.equal(answer.status, 200);
+    await until('the new model', async () => (await page.locator('#card').innerText()).includes('load number 2') && /loaded anew/.test(await page.locator('#try-note').innerText()));
+    await page.click('#go');
+    await until('all answers again', async () => await page.locator('#try-note').innerText() === '' && (await page.locator('#summary').innerText()).startsWith('25 texts:'));
+    assert.deepEqual(await labels(), want('other.rf'));
+  }, /401/);
+  await kill(closed);
+});
+
+await test('everything by keyboard', () => visit(main, wide, async page => {
+  await ready(page);
+  const seen = [], focus = () => page.evaluate(() => document.activeElement.id || document.activeElement.className || document.activeElement.tagName);
+  const tabTo = async id => { for (let i = 0; i < 80; i++) { await page.keyboard.press('Tab'); seen.push(await focus()); if (seen.at(-1) === id) return; } assert.fail(`${id} is not reached: ${seen}`); };
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the texts');
+  await tabTo('texts');
+  await page.keyboard.type('where is my parcel\nthe chain fell off\n9 8 7\nhello\nthank you');
+  await until('five rows', async () => await page.locator('.row').count() === 5);
+  await tabTo('head');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('End');
+  assert.equal(await page.evaluate(() => document.activeElement.querySelector('.said').textContent), 'thank you');
+  await page.keyboard.press('Home');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator('.row').first().getAttribute('aria-current'), 'true');
+  assert.ok(await page.locator('.row').first().locator('.margins').isVisible());
+  if (about.server.map) await tabTo('map-class');
+  await tabTo('data');
+  await page.keyboard.insertText('where is my parcel\trefund\n9 8 7\toos\n');
+  await page.keyboard.press('Control+Enter');
+  await page.locator('#report .tiles').waitFor();
+  await tabTo('scroll');
+  const ring = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  assert.equal(ring, 'solid');
+}));
+
+await test('live figures', () => visit(main, wide, async page => {
+  await ready(page);
+  await page.locator('#tiles li').first().waitFor();
+  const tiles = async () => (await page.locator('#tiles li').allInnerTexts()).map(squeeze);
+  const total = async () => Number((await tiles())[0].match(/([\d,]+) since the start/)[1].replaceAll(',', ''));
+  const before = await total();
+  await type(page, few.map(t => t + ' live'));
+  await until('the texts counted', async () => await total() === before + 12);
+  const [texts, open, requests, latency, waiting] = await tiles();
+  assert.match(open, /^Open \d+\.\d % of the last minute's texts; \d+\.\d % since the start$/);
+  assert.match(requests, /^Requests \d+\.\d a second/);
+  assert.match(latency, /^Latency \d+(\.\d)? ms .* within \d+(\.\d)? ms$/);
+  assert.match(waiting, /^Waiting 0 texts/);
+  assert.match(texts, /^Texts \d+\.\d a second/);
+  assert.equal(await page.locator('#tiles .spark').count(), 2);
+}));
+
+// All parts filled, for the tests of looks.
+async function full(page) {
+  await ready(page);
+  await type(page, few);
+  await page.locator('.head').nth(2).click();
+  await page.setInputFiles('#file', file('test.tsv'));
+  await page.locator('#report .tiles').waitFor();
+  await page.locator('#tiles li').first().waitFor();
+  await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
+}
+
+for (const [name, options] of Object.entries({ light: wide, dark: { ...wide, colorScheme: 'dark' } }))
+  await test(`enough contrast, ${name}`, () => visit(main, options, async page => {
+    await full(page);
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), name);
+    const { seen, bad } = await page.evaluate(lowContrast);
+    assert.ok(seen > 150, seen);
+    assert.deepEqual(bad, []);
+    await shot(page, 'all-' + name, { fullPage: true });
+  }));
+
+await test('the switch of colours is obeyed and remembered', () => visit(main, dark, async page => {
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  assert.equal(await paper(), 'rgb(21, 24, 27)');
+  await page.selectOption('#theme', 'light');
+  assert.equal(await paper(), 'rgb(255, 255, 255)');
+  await page.reload();
+  assert.equal(await paper(), 'rgb(255, 255, 255)');
+  await page.selectOption('#theme', 'system');
+  await page.reload();
+  assert.equal(await paper(), 'rgb(21, 24, 27)');
+  await page.emulateMedia({ colorScheme: 'light' });
+  await until('daylight', async () => await paper() === 'rgb(255, 255, 255)');
+}));
+
+await test('nothing sticks out of a narrow screen', () => visit(main, phone, async page => {
+  await full(page);
+  for (const width of [360, 320, 768]) {
+    await page.setViewportSize({ width, height: 740 });
+    assert.deepEqual([width, ...await page.evaluate(sticksOut)], [width]);
+    if (width === 360) await shot(page, 'phone', { fullPage: true });
+  }
+}));
+
+await test('on paper', () => visit(main, { ...wide, colorScheme: 'dark' }, async page => {
+  await full(page);
+  await page.emulateMedia({ media: 'print' });
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)');
+  assert.deepEqual((await page.evaluate(lowContrast)).bad, []);
+  assert.equal(await page.locator('#go').isVisible(), false);
+  assert.ok(await page.locator('.row').first().isVisible());
+}));
+
+await test('the policy allows the page and nothing else', () => visit(main, wide, async page => {
+  await ready(page);
+  const policy = (await fetch(main.url + '/')).headers.get('content-security-policy');
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe/);
+  assert.equal(await page.evaluate(() => fetch('https://example.invalid/').then(() => 'went out', () => 'refused')), 'refused');
+  await page.evaluate(() => { const e = document.createElement('script'); e.textContent = 'window.hit=1'; document.body.append(e); });
+}, /Content Security Policy|policy: (connect|script)-src|ERR_|violates/));
+
+await test('the server ends in peace', async () => {
+  const ended = new Promise(r => main.child.on('exit', (code, signal) => r(signal ?? code)));
+  main.child.kill('SIGTERM');
+  assert.equal(await Promise.race([ended, new Promise(r => setTimeout(r, 15000, 'not at all').unref())]), 0);
+});
+
+await done();
