@@ -295,6 +295,18 @@ static rf_status put_on_map(rf_error *err)
     return rf_model_place(model, z, &x, &y, err);
 }
 
+static rf_status put_into_words(rf_error *err)
+{
+    static float zero[32];
+    const rf_decision d = {.probabilities = zero, .margins = zero, .feature = zero};
+    const rf_answer_options o = {.top = 3, .margins = 3, .explain = 4, .map = true};
+    char *json;
+    rf_status st = rf_decision_json(model, &d, &o, &json, NULL, err);
+    assert_int_equal(json != NULL, st == RF_OK);
+    free(json);
+    return st;
+}
+
 static void explaining(void **state)
 {
     (void)state;
@@ -304,6 +316,7 @@ static void explaining(void **state)
     tiny_model_map(m, 2);
     fail_each(explain);
     fail_each(put_on_map);
+    fail_each(put_into_words);
     rf_model_free(m);
 }
 

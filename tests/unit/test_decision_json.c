@@ -1,0 +1,163 @@
+/*
+ * test_decision_json.c - answers as JSON: read back by jansson, every field against the
+ * decision it came from
+ */
+#include "tiny_model.h"
+
+#include "base/json.h"
+#include "scratch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLASSES 13
+
+/* The object of an answer with these options; one text of many is open, another is not.
+ */
+static json_t *answer(const rf_model *m, rf_session *s, const char *text,
+                      const rf_answer_options *o, rf_decision *d)
+{
+    rf_error err = {0};
+    char *json;
+    size_t len;
+    assert_int_equal(rf_classify(s, text, strlen(text), d, &err), RF_OK);
+    if (rf_decision_json(m, d, o, &json, &len, &err) != RF_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(strlen(json), len);
+    json_t *root = rf_json_object(json, len, "answer", &err);
+    if (!root)
+        fail_msg("%s: %s", err.msg, json);
+    free(json);
+    return root;
+}
+
+static bool same_float(json_t *found, float want)
+{
+    return json_is_number(found) && (float)json_number_value(found) == want;
+}
+
+/* A list of classes: the k largest of values that are not below least, by a plain sort.
+ */
+static void check_list(const rf_model *m, json_t *list, const char *key,
+                       const float *values, size_t k, float least)
+{
+    bool used[CLASSES] = {false};
+    size_t n = 0;
+    for (; n < k; n++) {
+        size_t best = CLASSES;
+        for (size_t i = 0; i < CLASSES; i++)
+            if (!used[i] && values[i] >= least &&
+                (best == CLASSES || values[i] > values[best]))
+                best = i;
+        if (best == CLASSES)
+            break;
+        used[best] = true;
+        json_t *at = json_array_get(list, n);
+        assert_string_equal(json_string_value(json_object_get(at, "label")),
+                            rf_model_label(m, best));
+        assert_true(same_float(json_object_get(at, key), values[best]));
+    }
+    assert_int_equal(json_array_size(list), n);
+}
+
+static void every_field(void **state)
+{
+    (void)state;
+    rf_model *m = tiny_model_new(CLASSES, -2.27f);
+    tiny_model_keep(m, 40, true);
+    tiny_model_map(m, 2);
+    rf_session *s = rf_session_new(m, 1, NULL);
+    assert_non_null(s);
+    size_t open = 0, known = 0;
+    for (uint64_t i = 0; i < 60; i++) {
+        char text[31] = {0};
+        rf_decision d;
+        float x, y;
+        rf_answer_options o = {.top = i % 15,
+                               .margins = i % 4,
+                               .explain = i % 3 ? 3 : 0,
+                               .map = i % 2,
+                               .text = i % 5 ? NULL : "a\"\\\n\x01\xff",
+                               .text_len = 6};
+        tiny_text(text, 30, i);
+        json_t *a = answer(m, s, text, &o, &d);
+        bool is_open = d.class_index == RF_OPEN;
+        *(is_open ? &open : &known) += 1;
+        assert_string_equal(json_string_value(json_object_get(a, "label")),
+                            rf_model_label(m, d.class_index));
+        assert_int_equal(json_is_true(json_object_get(a, "open")), is_open);
+        assert_true(same_float(json_object_get(a, "confidence"), d.confidence));
+        assert_true(same_float(json_object_get(a, "margin"), d.margin));
+        check_list(m, json_object_get(a, "ranking"), "probability", d.probabilities,
+                   o.top, -INFINITY);
+        check_list(m, json_object_get(a, "accepted"), "margin", d.margins, CLASSES, 0.0f);
+        assert_int_equal(json_object_get(a, "reason") != NULL, is_open);
+        assert_int_equal(json_object_get(a, "margins") != NULL, o.margins > 0);
+        if (o.margins)
+            check_list(m, json_object_get(a, "margins"), "margin", d.margins, o.margins,
+                       -INFINITY);
+        assert_int_equal(json_object_get(a, "text") != NULL, o.text != NULL);
+        if (o.text)
+            assert_string_equal(json_string_value(json_object_get(a, "text")),
+                                "a\"\\\n\x01\xef\xbf\xbd");
+        rf_neighbour near[3];
+        size_t n = 3;
+        json_t *list = json_object_get(a, "neighbours");
+        assert_int_equal(rf_explain(m, d.feature, near, &n, NULL), RF_OK);
+        assert_int_equal(json_array_size(list), o.explain ? 3 : 0);
+        for (size_t k = 0; o.explain && k < 3; k++) {
+            json_t *one = json_array_get(list, k), *t = json_object_get(one, "text");
+            assert_int_equal(json_string_length(t), near[k].text_len);
+            assert_memory_equal(json_string_value(t), near[k].text, near[k].text_len);
+            assert_true(same_float(json_object_get(one, "distance"), near[k].distance));
+        }
+        assert_int_equal(rf_model_place(m, d.feature, &x, &y, NULL), RF_OK);
+        json_t *place = json_object_get(a, "map");
+        assert_int_equal(json_array_size(place), o.map ? 2 : 0);
+        assert_true(!o.map || (same_float(json_array_get(place, 0), x) &&
+                               same_float(json_array_get(place, 1), y)));
+        json_decref(a);
+    }
+    assert_true(open > 3 && known > 3);
+    rf_session_free(s);
+    rf_model_free(m);
+}
+
+/* What the model does not have is told, and nothing is returned. */
+static void what_is_missing(void **state)
+{
+    (void)state;
+    rf_model *m = tiny_model_new(CLASSES, 0.0f);
+    rf_session *s = rf_session_new(m, 1, NULL);
+    rf_decision d;
+    rf_error err = {0};
+    char *json = NULL;
+    assert_int_equal(rf_classify(s, "a", 1, &d, NULL), RF_OK);
+    rf_answer_options o = {.explain = 3};
+    assert_int_equal(rf_decision_json(m, &d, &o, &json, NULL, &err), RF_ERR_MISSING);
+    assert_null(json);
+    o = (rf_answer_options){.map = true};
+    assert_int_equal(rf_decision_json(m, &d, &o, &json, NULL, &err), RF_ERR_MISSING);
+    assert_null(json);
+    tiny_model_keep(m, 10, false); /* features without texts */
+    o = (rf_answer_options){.explain = 20};
+    json_t *a = answer(m, s, "a", &o, &d), *list = json_object_get(a, "neighbours");
+    assert_int_equal(json_array_size(list), 10);
+    assert_true(json_is_null(json_object_get(json_array_get(list, 0), "text")));
+    json_decref(a);
+    a = answer(m, s, "a", NULL, &d); /* the defaults */
+    assert_int_equal(json_array_size(json_object_get(a, "ranking")), 5);
+    json_decref(a);
+    rf_session_free(s);
+    rf_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field),
+        cmocka_unit_test(what_is_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
