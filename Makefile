@@ -2,8 +2,9 @@
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+SOAK_MINUTES ?= 10
 
-.PHONY: all build demo test bench bench-train fuzz install clean help packages test-packages
+.PHONY: all build demo test bench bench-train fuzz soak install clean help packages test-packages
 
 all: build
 
@@ -39,6 +40,9 @@ bench-train: build
 fuzz: test-packages
 	@tests/fuzz/run.sh $(FUZZ_SECONDS)
 
+soak: test-packages build
+	@tests/serve/models.sh build/serve && SOAK_MINUTES=$(SOAK_MINUTES) node tests/serve/soak.mjs build/serve
+
 install: build
 	@cmake -DCMAKE_INSTALL_PREFIX=$(PREFIX) build >/dev/null && cmake --install build
 
@@ -52,5 +56,6 @@ help:
 	@echo "make bench      speed beside ONNX Runtime, in one run"
 	@echo "make bench-train speed of training beside PyTorch, in one run"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS=60 seconds"
+	@echo "make soak       the service under mixed load for SOAK_MINUTES=10 minutes"
 	@echo "make install    program, libraries, header, man pages, pkg-config; PREFIX=/usr/local"
 	@echo "make clean      remove what was built"

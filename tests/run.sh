@@ -85,8 +85,9 @@ if build asan build-asan; then
         case $test in */test_features | */test_bert_base) continue ;; esac
         run "asan-$(basename "$test")" "$test"
     done
+    run asan-serve env RF_SLOW=1 RF_PROGRAM=build-asan/ringfence \
+        RF_TRAINER=build/ringfence tests/serve/run.sh
     run asan-portable env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
-    run asan-serve env RF_SLOW=1 RF_PROGRAM=build-asan/ringfence tests/serve/run.sh
 fi
 threaded="test_base test_dataset test_embedder test_tune test_ans test_session test_tsne
     test_methods_rules test_lab_run test_queue"
@@ -94,7 +95,8 @@ if build tsan build-tsan ringfence_program $threaded; then
     for test in $threaded; do
         run "tsan-$test" build-tsan/tests/$test
     done
-    run tsan-serve env RF_SLOW=1 RF_PROGRAM=build-tsan/ringfence tests/serve/run.sh
+    run tsan-serve env RF_SLOW=1 RF_PROGRAM=build-tsan/ringfence \
+        RF_TRAINER=build/ringfence tests/serve/run.sh
 fi
 
 if [ "$skipped" -gt 0 ]; then

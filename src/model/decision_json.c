@@ -176,9 +176,10 @@ rf_status rf_decision_json(const rf_model *model, const rf_decision *decision,
     rf_text_init(&w.text, MAX_JSON, "an answer");
     rf_status st = put_all(&w, err);
     free(w.order);
-    if (st == RF_OK && w.text.status != RF_OK)
-        st = rf_fail(err, w.text.status, 0, "no memory for an answer of %zu bytes",
-                     w.text.buffer.len);
+    if (st == RF_OK && w.text.status == RF_ERR_NOMEM)
+        st = rf_fail_nomem(err, w.text.buffer.cap, "an answer");
+    else if (st == RF_OK && w.text.status != RF_OK)
+        st = rf_fail(err, w.text.status, 0, "an answer of more than %zu bytes", MAX_JSON);
     if (st != RF_OK) {
         rf_text_release(&w.text);
         return st;

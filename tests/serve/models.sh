@@ -1,0 +1,34 @@
+#!/bin/sh
+# models.sh DIR - two small models for the tests of the service, trained in seconds: DIR/a.rf
+# keeps its examples, DIR/b.rf has other classes, keeps none and has no map. Not again if they are there.
+set -eu
+cd "$(dirname "$0")/../.."
+rf=${RF_PROGRAM:-build/ringfence}
+trainer=${RF_TRAINER:-$rf}
+out=$1
+mkdir -p "$out"
+[ ! -f "$out/a.rf" ] || [ ! -f "$out/b.rf" ] || [ "$trainer" -nt "$out/b.rf" ] || exit 0
+
+node - "$out" <<'JS'
+const fs = require('fs'), out = process.argv[2];
+const words = ['where', 'is', 'my', 'parcel', 'the', 'chain', 'fell', 'off', 'how', 'do', 'i',
+  'pay', 'hello', 'thank', 'you', 'can', 'not', 'order', 'a', 'b', 'c', 'd', 'e', 'f'];
+const names = {
+  a: ['parcel', 'bike "chain"', 'shop\\hours', '\u05e9\u05dc\u05d5\u05dd', '<b>refund</b>', 'order'],
+  b: ['first', 'second', 'third', 'fourth'] };
+let state = 7;
+const draw = n => (state = (state * 1103515245 + 12345) % 2147483648, Math.floor(state / 65536) % n);
+const text = c => Array.from({ length: 5 }, () => words[(4 * c + draw(5)) % 24]).join(' ');
+for (const [set, labels] of Object.entries(names))
+  fs.writeFileSync(`${out}/${set}.jsonl`, labels.flatMap((label, c) => Array.from({ length: 14 },
+    () => JSON.stringify({ text: text(c), label }) + '\n')).join(''));
+JS
+train() { # set, options...
+    set=$1
+    shift
+    "$trainer" train "$out/$set.jsonl" --encoder tests/golden/tiny/encoder --epochs 8 --batch 16 \
+        --known-rate 0.01 --encoder-rate 0.001 --head-steps 40 --negatives 32 --quiet "$@" \
+        -o "$out/$set.rf" >&2
+}
+train a --keep-examples
+train b --map-points 0
