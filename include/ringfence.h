@@ -85,7 +85,8 @@ RF_API const char *rf_version(void);
 
 /* The variant of the numeric kernels in use: "avx2" or "portable". Chosen once per
  * process by what the CPU has; RINGFENCE_KERNELS=portable in the environment forces the
- * portable one. Results of the two agree to rounding, not to the bit. */
+ * portable one. Results of the two agree to rounding, not to the bit. Where there is
+ * AVX-512 "avx2" uses it, with the same bits; RINGFENCE_KERNELS=avx2 does not. */
 RF_API const char *rf_kernels_name(void);
 
 /* ---- Limits ---------------------------------------------------------------------- */

@@ -12,9 +12,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void choose(void)
 {
     const char *wish = getenv("RINGFENCE_KERNELS");
-    const rf_kernel_table *fast = rf_kernels_avx2();
     bool portable = wish && strcmp(wish, "portable") == 0;
-    chosen = fast && !portable ? fast : rf_kernels_portable();
+    bool avx2 = wish && strcmp(wish, "avx2") == 0;
+    chosen = rf_kernels_portable();
+    if (!portable && rf_kernels_avx2())
+        chosen = rf_kernels_avx2();
+    if (!portable && !avx2 && rf_kernels_avx512())
+        chosen = rf_kernels_avx512();
 }
 
 const rf_kernel_table *rf_kernels(void)

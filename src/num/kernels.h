@@ -2,9 +2,11 @@
  * kernels.h - the numeric kernels, in a portable and an AVX2 variant
  *
  * Arrays in, arrays out: no allocation, no state. Both variants have the same
- * signatures; rf_kernels() picks one per process. Within a variant a result depends only
- * on the numbers that enter it, never on the position in a batch or on the number of
- * threads: each output of rf_gemm is one chain of multiply-adds in order of k.
+ * signatures; rf_kernels() picks one per process. With AVX-512 the products of the AVX2
+ * variant are faster, and the same to the last bit, so it is no variant of its own.
+ * Within a variant a result depends only on the numbers that enter it, never on the
+ * position in a batch or on the number of threads: each output of rf_gemm is one chain of
+ * multiply-adds in order of k.
  */
 #ifndef RF_NUM_KERNELS_H
 #define RF_NUM_KERNELS_H
@@ -67,9 +69,10 @@ typedef struct rf_kernel_table {
 /* The table in use, never NULL. */
 const rf_kernel_table *rf_kernels(void);
 
-/* Both variants by themselves, for tests and benchmarks. rf_kernels_avx2() is NULL where
- * the CPU or the compiler does not have it. */
+/* Each by itself, for tests and benchmarks. The last two are NULL where the CPU or the
+ * compiler does not have them. */
 const rf_kernel_table *rf_kernels_portable(void);
 const rf_kernel_table *rf_kernels_avx2(void);
+const rf_kernel_table *rf_kernels_avx512(void); /* AVX2's, with other products */
 
 #endif

@@ -8,9 +8,7 @@
  * b and six broadcasts of a per 12 multiply-adds, which keeps both FMA ports of a Zen or
  * a Haswell busy. A tile runs through all of k at once: a panel of b streams from the
  * first- or second-level cache as fast as it is used (cutting k into blocks that fit the
- * first level was slower). Rows are cut into blocks of BLOCK_M that stay in the second
- * level while the panels go by. Each output is one chain of FMAs in order of k whatever
- * the cuts: that is what makes results independent of batch and threads.
+ * first level was slower). What is around the tiles stands in product_x86.h.
  */
 #include "num/kernels.h"
 
@@ -23,45 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK_M 96
 #define MAX_ROWS 6
-
-/* Phi(x) - 1/2 = x P(x^2) / Q(x^2) for |x| <= 5.2, beyond which it is +-1/2 to the last
- * bit that matters. Coefficients by weighted least squares (tools/fit_gelu.py); largest
- * error of the whole GELU in single precision: 2.2e-7 max(1, |x|). */
-#define GELU_EDGE 5.2f
-#define GELU_VECTORS 4
-static const float gelu_p[7] = {1.26117204e-10f, -2.29581326e-08f, 3.01161766e-06f,
-                                1.42730506e-04f, 4.32768881e-03f,  3.31020899e-02f,
-                                3.98942132e-01f};
-static const float gelu_q[5] = {5.37632707e-05f, 1.66665219e-03f, 2.74576116e-02f,
-                                2.49639446e-01f, 1.0f};
-
-/* Four vectors at a time, step by step: one alone waits for its own chain of some 60
- * cycles, four abreast keep the multipliers busy. */
-static inline __attribute__((always_inline)) void gelu32(__m256 x[GELU_VECTORS])
-{
-    const __m256 edge = _mm256_set1_ps(GELU_EDGE), half = _mm256_set1_ps(0.5f);
-    __m256 c[GELU_VECTORS], u[GELU_VECTORS], p[GELU_VECTORS], q[GELU_VECTORS];
-#define EACH _Pragma("GCC unroll 4") for (int j = 0; j < GELU_VECTORS; j++)
-    EACH c[j] = _mm256_max_ps(x[j], _mm256_sub_ps(_mm256_setzero_ps(), edge));
-    EACH c[j] = _mm256_min_ps(c[j], edge);
-    EACH u[j] = _mm256_mul_ps(c[j], c[j]);
-    EACH q[j] = _mm256_set1_ps(gelu_q[0]);
-#pragma GCC unroll 4
-    for (int i = 1; i < 5; i++)
-        EACH q[j] = _mm256_fmadd_ps(q[j], u[j], _mm256_set1_ps(gelu_q[i]));
-    EACH p[j] = _mm256_set1_ps(gelu_p[0]);
-#pragma GCC unroll 6
-    for (int i = 1; i < 7; i++)
-        EACH p[j] = _mm256_fmadd_ps(p[j], u[j], _mm256_set1_ps(gelu_p[i]));
-    EACH p[j] = _mm256_mul_ps(c[j], p[j]);
-    EACH p[j] = _mm256_add_ps(half, _mm256_div_ps(p[j], q[j]));
-    EACH p[j] = _mm256_max_ps(p[j], _mm256_setzero_ps());
-    EACH p[j] = _mm256_min_ps(p[j], _mm256_set1_ps(1.0f));
-    EACH x[j] = _mm256_mul_ps(x[j], p[j]);
-#undef EACH
-}
 
 /* exp(x) for x <= 0: 2^n e^r with |r| <= ln2/2, e^r by its Taylor polynomial of degree 6
  * (relative error 2e-7). Below -87 the result would be subnormal: 0. */
@@ -147,116 +107,7 @@ TILE(6)
 static tile_fn *const tiles[MAX_ROWS + 1] = {NULL,  tile1, tile2, tile3,
                                              tile4, tile5, tile6};
 
-/* GELU of n floats, n a multiple of 8, in place. */
-static void gelu_blocks(float *x, size_t n)
-{
-    for (; n >= 8 * GELU_VECTORS; n -= 8 * GELU_VECTORS, x += 8 * GELU_VECTORS) {
-        __m256 v[GELU_VECTORS];
-        for (size_t j = 0; j < GELU_VECTORS; j++)
-            v[j] = _mm256_loadu_ps(x + 8 * j);
-        gelu32(v);
-        for (size_t j = 0; j < GELU_VECTORS; j++)
-            _mm256_storeu_ps(x + 8 * j, v[j]);
-    }
-    if (n > 0) {
-        __m256 v[GELU_VECTORS] = {0};
-        for (size_t j = 0; j < n / 8; j++)
-            v[j] = _mm256_loadu_ps(x + 8 * j);
-        gelu32(v);
-        for (size_t j = 0; j < n / 8; j++)
-            _mm256_storeu_ps(x + 8 * j, v[j]);
-    }
-}
-
-/* A whole panel's width of c = after(sums + bias). sums is used up. */
-static void finish_wide(const rf_gemm_args *g, float *sums, float *c, size_t rows,
-                        const float *bias)
-{
-    __m256 bias0 = _mm256_loadu_ps(bias), bias1 = _mm256_loadu_ps(bias + 8);
-    if (g->after == RF_GEMM_GELU) {
-        for (size_t i = 0; i < rows * RF_PANEL; i += RF_PANEL) {
-            _mm256_store_ps(sums + i, _mm256_add_ps(_mm256_load_ps(sums + i), bias0));
-            _mm256_store_ps(sums + i + 8,
-                            _mm256_add_ps(_mm256_load_ps(sums + i + 8), bias1));
-        }
-        gelu_blocks(sums, rows * RF_PANEL);
-        bias0 = bias1 = _mm256_setzero_ps();
-    }
-    for (size_t i = 0; i < rows; i++, c += g->ldc, sums += RF_PANEL) {
-        __m256 v0 = _mm256_add_ps(_mm256_load_ps(sums), bias0);
-        __m256 v1 = _mm256_add_ps(_mm256_load_ps(sums + 8), bias1);
-        if (g->after == RF_GEMM_ADD) {
-            v0 = _mm256_add_ps(v0, _mm256_loadu_ps(c));
-            v1 = _mm256_add_ps(v1, _mm256_loadu_ps(c + 8));
-        }
-        _mm256_storeu_ps(c, v0);
-        _mm256_storeu_ps(c + 8, v1);
-    }
-}
-
-/* The last panel of a matrix whose n is no multiple of 16: through a full-width copy, so
- * that nothing beyond the row is touched. */
-static void finish_narrow(const rf_gemm_args *g, float *sums, float *c, size_t rows,
-                          const float *bias, size_t cols)
-{
-    float wide[MAX_ROWS * RF_PANEL] = {0}, wide_bias[RF_PANEL] = {0};
-    rf_gemm_args to_copy = *g;
-    to_copy.ldc = RF_PANEL;
-    memcpy(wide_bias, bias, cols * sizeof(float));
-    for (size_t i = 0; i < rows; i++)
-        memcpy(wide + i * RF_PANEL, c + i * g->ldc, cols * sizeof(float));
-    finish_wide(&to_copy, sums, wide, rows, wide_bias);
-    for (size_t i = 0; i < rows; i++)
-        memcpy(c + i * g->ldc, wide + i * RF_PANEL, cols * sizeof(float));
-}
-
-/* One panel of b times a block of rows. */
-static void panel_rows(const rf_gemm_args *g, size_t i0, size_t m, size_t j0,
-                       const float *next_b)
-{
-    static const float no_bias[RF_PANEL];
-    _Alignas(32) float sums[MAX_ROWS * RF_PANEL];
-    /* Rows are shared out evenly: 13 rows as 5+4+4, since tiles of 4 and more rows run at
-     * full speed and a tile of 1 does not. */
-    size_t n_tiles = (m + MAX_ROWS - 1) / MAX_ROWS;
-    size_t cols = g->n - j0 < RF_PANEL ? g->n - j0 : RF_PANEL;
-    const float *b = g->b + j0 / RF_PANEL * g->b_panel;
-    const float *bias = g->bias ? g->bias + j0 : no_bias;
-    size_t c_panel = g->c_panel ? g->c_panel : RF_PANEL;
-
-    for (size_t t = 0, row = i0; t < n_tiles; t++) {
-        size_t rows = m / n_tiles + (t < m % n_tiles);
-        float *c = g->c + row * g->ldc + j0 / RF_PANEL * c_panel;
-        for (size_t i = 0; i < rows; i++) /* there by the time the sums are */
-            __builtin_prefetch(c + i * g->ldc, 1);
-        /* Each tile fetches its share of the next panel. In one go it would ask for twice
-         * what the memory gives, wait, and then leave the memory idle: with 10 rows the
-         * product ran at about three quarters of its speed. */
-        size_t from = g->k * t / n_tiles, to = g->k * (t + 1) / n_tiles;
-        tiles[rows](sums, g->a + row * g->lda, g->lda, b, g->b_row, g->k,
-                    next_b ? next_b + from * RF_PANEL : NULL, next_b ? to - from : 0);
-        if (cols == RF_PANEL)
-            finish_wide(g, sums, c, rows, bias);
-        else
-            finish_narrow(g, sums, c, rows, bias, cols);
-        row += rows;
-    }
-}
-
-static void gemm(const rf_gemm_args *g)
-{
-    bool packed =
-        g->b_row == RF_PANEL; /* else there is no next block to fetch in order */
-    for (size_t i0 = 0; i0 < g->m; i0 += BLOCK_M) {
-        size_t m = g->m - i0 < BLOCK_M ? g->m - i0 : BLOCK_M;
-        for (size_t j0 = 0; j0 < g->n; j0 += RF_PANEL) {
-            const float *next = NULL;
-            if (packed && j0 + RF_PANEL < g->n)
-                next = g->b + (j0 / RF_PANEL + 1) * g->b_panel;
-            panel_rows(g, i0, m, j0, next);
-        }
-    }
-}
+#include "num/product_x86.h" /* after MAX_ROWS and tiles */
 
 /* ---- Element-wise and by row ------------------------------------------------------- */
 

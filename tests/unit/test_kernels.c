@@ -52,6 +52,10 @@ static void for_each(void (*test)(const rf_kernel_table *k))
         test(rf_kernels_avx2());
     else
         printf("SKIPPED: this CPU has no AVX2\n");
+    if (rf_kernels_avx512())
+        test(rf_kernels_avx512());
+    else
+        printf("SKIPPED: this CPU has no AVX-512\n");
 }
 
 static void check_gelu(const rf_kernel_table *k)
@@ -293,24 +297,72 @@ static void finite(void **state)
     (void)state, for_each(check_finite);
 }
 
+/* The products of AVX-512 are those of AVX2 to the last bit: every number of rows around
+ * the tiles of both, every way to end, rows of b beside each other or apart. */
+static void avx512_has_the_bits_of_avx2(void **state)
+{
+    (void)state;
+    if (!rf_kernels_avx512())
+        skip();
+    enum { M = 101, N = 53, K = 77, ROOM = 64 };
+    static float a[M * K], b[ROOM * K], bias[ROOM], c[2][M * ROOM];
+    uint32_t draw = 1;
+    for (size_t i = 0; i < M * K; i++)
+        a[i] = (float)(int32_t)(draw = draw * 1664525u + 1013904223u) / 1e9f;
+    for (size_t i = 0; i < ROOM * K; i++)
+        b[i] = (float)(int32_t)(draw = draw * 1664525u + 1013904223u) / 1e9f;
+    for (size_t m = 1; m <= M; m++)
+        for (int after = RF_GEMM_SET; after <= RF_GEMM_GELU; after++)
+            for (size_t k = m % 3 ? K : 1; k; k = k == K ? 16 : 0) {
+                const rf_kernel_table *table[2] = {rf_kernels_avx2(),
+                                                   rf_kernels_avx512()};
+                for (size_t v = 0; v < 2; v++) {
+                    bool rows = m % 2; /* row-major: whole panels only */
+                    for (size_t i = 0; i < M * ROOM; i++)
+                        c[v][i] = (float)i;
+                    table[v]->gemm(
+                        &(rf_gemm_args){.c = c[v],
+                                        .ldc = ROOM,
+                                        .a = a,
+                                        .lda = K,
+                                        .b = b,
+                                        .b_row = rows ? ROOM : RF_PANEL,
+                                        .b_panel = rows ? RF_PANEL : k * RF_PANEL,
+                                        .bias = m % 5 ? bias : NULL,
+                                        .m = m,
+                                        .n = rows ? ROOM : N,
+                                        .k = k,
+                                        .after = (rf_gemm_after)after});
+                }
+                assert_memory_equal(c[0], c[1], sizeof c[0]);
+            }
+}
+
 static void the_environment_chooses(void **state)
 {
     (void)state;
     const char *wish = getenv("RINGFENCE_KERNELS");
+    const rf_kernel_table *best = rf_kernels_avx512() ? rf_kernels_avx512()
+                                  : rf_kernels_avx2() ? rf_kernels_avx2()
+                                                      : rf_kernels_portable();
     if (wish && strcmp(wish, "portable") == 0)
         assert_string_equal(rf_kernels()->name, "portable");
     else
-        assert_ptr_equal(rf_kernels(),
-                         rf_kernels_avx2() ? rf_kernels_avx2() : rf_kernels_portable());
+        assert_ptr_equal(rf_kernels(), best);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gelu),        cmocka_unit_test(layernorm),
-        cmocka_unit_test(softmax),     cmocka_unit_test(gemm_golden),
-        cmocka_unit_test(gemm_shapes), cmocka_unit_test(widen),
-        cmocka_unit_test(finite),      cmocka_unit_test(the_environment_chooses),
+        cmocka_unit_test(gelu),
+        cmocka_unit_test(layernorm),
+        cmocka_unit_test(softmax),
+        cmocka_unit_test(gemm_golden),
+        cmocka_unit_test(gemm_shapes),
+        cmocka_unit_test(widen),
+        cmocka_unit_test(finite),
+        cmocka_unit_test(avx512_has_the_bits_of_avx2),
+        cmocka_unit_test(the_environment_chooses),
     };
     return cmocka_run_group_tests_name("kernels", tests, open_golden, close_golden);
 }
