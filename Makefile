@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 10
 
-.PHONY: all build demo test bench bench-train fuzz soak install clean help packages test-packages
+.PHONY: all build demo test bench bench-train bench-serve fuzz soak install clean help packages test-packages
 
 all: build
 
@@ -37,6 +37,11 @@ bench-train: build
 	@build/ringfence encoder get minilm
 	@/usr/bin/python3 bench/train.py
 
+bench-serve: build
+	@tools/install-packages.sh build bench
+	@cd bench && test -d node_modules/onnxruntime-node || npm install --ignore-scripts --no-audit --no-fund
+	@node bench/serve.mjs
+
 fuzz: test-packages
 	@tests/fuzz/run.sh $(FUZZ_SECONDS)
 
@@ -55,6 +60,7 @@ help:
 	@echo "make test       the whole suite; last line: N passed, N failed"
 	@echo "make bench      speed beside ONNX Runtime, in one run"
 	@echo "make bench-train speed of training beside PyTorch, in one run"
+	@echo "make bench-serve the service beside a Node server with ONNX Runtime, in one run"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS=60 seconds"
 	@echo "make soak       the service under mixed load for SOAK_MINUTES=10 minutes"
 	@echo "make install    program, libraries, header, man pages, pkg-config; PREFIX=/usr/local"

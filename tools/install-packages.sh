@@ -6,7 +6,7 @@ set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libutf8proc-dev libjansson-dev libarchive-dev nettle-dev libmicrohttpd-dev"
 test="libcmocka-dev bats clang libclang-rt-dev binutils jq man-db nodejs openssl chromium"
-bench="nodejs time"
+bench="nodejs time wrk"
 peer="python3-torch python3-numpy libopenblas0-pthread"
 
 list_only=no

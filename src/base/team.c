@@ -7,9 +7,12 @@
 #include <stdlib.h>
 
 /* How long a waiting thread looks before it lets others run, in turns of a pause
- * instruction (some 40 cycles). Steps between barriers take 20 to 500 microseconds, and
- * a sleep and wake-up costs about 50: spinning for about 100 pays. */
+ * instruction (some 40 cycles). A sleep and wake-up costs about 50 microseconds: for the
+ * next job, looking for about 100 pays. At a barrier a thread only lets others run, which
+ * is cheap, and does so soon: if the one it waits for has lost its CPU to somebody else,
+ * looking on keeps it from getting ours. */
 #define SPIN_TURNS 8000
+#define BARRIER_TURNS 1000
 
 typedef struct member {
     rf_team *team;
@@ -19,7 +22,8 @@ typedef struct member {
 
 struct rf_team {
     size_t size;
-    int spin; /* turns; none when there are more threads than CPUs to run them */
+    /* Turns; none when there are more threads than CPUs to run them. */
+    int spin, barrier_spin;
     size_t started;
     member *members; /* [size]; 0 is the caller and has no thread */
 
@@ -95,7 +99,9 @@ rf_team *rf_team_new(size_t threads, rf_error *err)
         return NULL;
     }
     t->size = threads;
-    t->spin = threads <= rf_cpu_count() ? SPIN_TURNS : 0;
+    bool all_run = threads <= rf_cpu_count();
+    t->spin = all_run ? SPIN_TURNS : 0;
+    t->barrier_spin = all_run ? BARRIER_TURNS : 0;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->wake, NULL);
     t->started = 1;
@@ -148,7 +154,7 @@ void rf_team_run(rf_team *t, void (*fn)(void *arg, size_t member, size_t members
     fn(arg, 0, t->size);
     for (int i = 0; t->size > 1 && atomic_load(&t->running) > 0; i++) {
         relax();
-        if (i > t->spin)
+        if (i > t->barrier_spin)
             sched_yield();
     }
 }
@@ -165,7 +171,7 @@ void rf_team_barrier(rf_team *t)
     }
     for (int i = 0; atomic_load(&t->barrier_round) == round; i++) {
         relax();
-        if (i > t->spin)
+        if (i > t->barrier_spin)
             sched_yield();
     }
 }
