@@ -180,7 +180,7 @@ const command command_serve = {
         "SIGHUP, or POST /v1/reload with a token, loads the model file again. No "
         "request\n"
         "is lost, and a bad file leaves the old model serving. Replace the file by\n"
-        "renaming a new one over it.\n\n"
+        "renaming a new one over it; never write into it while it is serving.\n\n"
         "Beyond the loopback interface a --token-file is needed. Texts are not logged\n"
         "unless --log-texts says so.",
     .run = serve_it,

@@ -153,8 +153,10 @@ static void keep_problem(job *j, size_t i, const problem *wrong)
         rf_text_release(&t);
     if (t.status == RF_OK)
         keep_answer(j, i, t.buffer.data, t.buffer.len);
-    else
-        j->texts[i] = (job_text){.answer = no_words, .answer_len = sizeof no_words - 1};
+    else { /* a worker may be reading the text itself */
+        j->texts[i].answer = no_words;
+        j->texts[i].answer_len = sizeof no_words - 1;
+    }
 }
 
 void job_finish(job *j, size_t i, char *answer, size_t len, const problem *wrong)

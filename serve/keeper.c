@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -111,7 +112,7 @@ static double end_of(const keeper *k, const kept *c)
         double from = c->since > k->drain_begun ? c->since : k->drain_begun;
         end = fmin(end, from + DRAIN_IDLE);
     }
-    if (c->phase == PHASE_IDLE && k->n > k->limits.max_connections / 8 * 7)
+    if (c->phase == PHASE_IDLE && 8 * k->n > 7 * k->limits.max_connections)
         end = fmin(end, c->since + CROWDED_IDLE);
     return end;
 }
@@ -123,6 +124,14 @@ static bool has_input(const kept *c)
     return ioctl(c->fd, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
+/* Nobody is there any more to read an answer. (A client that only closed its side may
+ * still read.) */
+static bool is_gone(const kept *c)
+{
+    struct pollfd p = {.fd = c->fd};
+    return poll(&p, 1, 0) == 1 && (p.revents & (POLLERR | POLLHUP));
+}
+
 /* Shuts down what is late, and lends up to AT_ONCE jobs that are. A socket that is shut
  * down wakes the library, which then closes it. */
 static size_t find_late(keeper *k, double now, job **late)
@@ -132,6 +141,8 @@ static size_t find_late(keeper *k, double now, job **late)
         /* From here on a stream waits for its reader only. */
         if (c->job && c->job->stream && job_is_done(c->job))
             begin(k, c, PHASE_SENDING, NULL);
+        if (c->job && is_gone(c))
+            c->end = 0;
         if (now < end_of(k, c) || (c->phase == PHASE_IDLE && has_input(c)))
             continue;
         if (c->phase != PHASE_WORKING)
@@ -240,7 +251,12 @@ void keeper_drain(keeper *k)
     pthread_mutex_unlock(&k->lock);
 }
 
-void keeper_expire_all(keeper *k, const problem *why)
+void keeper_expire_jobs(keeper *k, const problem *why)
 {
-    look(k, INFINITY, why);
+    pthread_mutex_lock(&k->lock);
+    for (kept *c = k->first; c; c = c->next)
+        if (c->job)
+            c->end = 0;
+    pthread_mutex_unlock(&k->lock);
+    look(k, clock_now(), why);
 }

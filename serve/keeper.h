@@ -41,8 +41,8 @@ void keeper_enter(keeper *k, kept *c, phase to, job *j);
 
 /* From now on idle connections are closed after a short while. */
 void keeper_drain(keeper *k);
-/* Ends everything: jobs with a problem, other connections by shutting them down. */
-void keeper_expire_all(keeper *k, const problem *why);
+/* Ends all jobs with a problem, which is answered. */
+void keeper_expire_jobs(keeper *k, const problem *why);
 
 size_t keeper_connections(keeper *k);
 

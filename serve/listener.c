@@ -62,7 +62,6 @@ static rf_status bind_to(listener *l, const struct addrinfo *a, const char *addr
                          rf_error *err)
 {
     int on = 1;
-    l->loopback = is_loopback(a->ai_addr);
     l->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->fd < 0)
         return rf_fail_errno(err, "--listen %s: cannot have a socket", address);

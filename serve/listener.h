@@ -6,7 +6,6 @@
 
 typedef struct listener {
     int fd;
-    bool loopback;  /* nobody beyond this machine can come */
     char where[80]; /* "127.0.0.1:8080", with the port that it has */
 } listener;
 

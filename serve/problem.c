@@ -31,6 +31,11 @@ bool problem_at(problem *p, const char *pointer, unsigned status, const char *co
     return false;
 }
 
+void problem_shutting_down(problem *p)
+{
+    problem_set(p, 503, "shutting_down", "the service is ending");
+}
+
 void problem_pointer(char out[POINTER_MAX], const char *key)
 {
     size_t n = 0, whole = 0; /* bytes written; of whole characters */
@@ -53,11 +58,10 @@ void problem_pointer(char out[POINTER_MAX], const char *key)
 
 void problem_from(problem *p, const rf_error *err)
 {
-    switch (err->code) {
-    case RF_ERR_NOMEM: problem_set(p, 503, "out_of_memory", "%s", err->msg); break;
-    case RF_ERR_MISSING: problem_set(p, 422, "no_examples", "%s", err->msg); break;
-    default: problem_set(p, 500, "internal", "%s", err->msg); break;
-    }
+    if (err->code == RF_ERR_NOMEM)
+        problem_set(p, 503, "out_of_memory", "%s", err->msg);
+    else
+        problem_set(p, 500, "internal", "%s", err->msg);
 }
 
 void problem_write(const problem *p, rf_text *out)

@@ -25,11 +25,14 @@ bool problem_set(problem *p, unsigned status, const char *code, const char *form
 bool problem_at(problem *p, const char *pointer, unsigned status, const char *code,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* 503, as the service is ending. */
+void problem_shutting_down(problem *p);
+
 /* A key as a JSON pointer (RFC 6901): "/" before it, "~" and "/" in it escaped. One that
  * is too long is cut between two characters. */
 void problem_pointer(char out[POINTER_MAX], const char *key);
 
-/* What the library said, as a problem of the server or of the request. */
+/* What the library said, as a problem of the server. */
 void problem_from(problem *p, const rf_error *err);
 
 void problem_write(const problem *p, rf_text *out);

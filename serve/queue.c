@@ -86,7 +86,7 @@ static size_t tokens_of(const job_text *t)
     return tokens < 512 ? tokens : 512;
 }
 
-/* Somebody may have lost interest while it waited. */
+/* It may have expired while it waited, or its connection may have ended. */
 static bool is_over(job *j)
 {
     pthread_mutex_lock(&j->lock);

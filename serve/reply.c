@@ -123,13 +123,13 @@ static ssize_t read_stream(void *user, uint64_t at, char *out, size_t room)
 {
     (void)at;
     exchange *x = user;
-    long n = job_read(x->job, out, room, x->suspended);
+    long n = job_read(x->job, out, room, x->waiting);
     return n == JOB_END ? MHD_CONTENT_READER_END_OF_STREAM : (ssize_t)n;
 }
 
 enum MHD_Result reply_stream(exchange *x, struct MHD_Connection *c)
 {
-    x->suspended = c; /* whom to wake when there is more */
+    x->waiting = c; /* whom to wake when there is more */
     struct MHD_Response *r = MHD_create_response_from_callback(
         MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, x, NULL);
     return send_off(x, c, r, 200, "application/x-ndjson");

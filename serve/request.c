@@ -7,6 +7,8 @@
 #include <strings.h>
 
 #define DEFAULT_EXPLAIN 5
+#define MAX_DEPTH 16 /* of JSON: far more than a request needs */
+#define OPTIONS 16   /* keys in an object: likewise */
 
 bool request_kind_of(const char *content_type, request_kind *kind)
 {
@@ -94,13 +96,15 @@ bool request_option(job *j, const char *name, const char *value,
                            "or deadline_ms",
                            pointer + 1);
     size_t n = 0;
+    char found[40];
+    snprintf(found, sizeof found, "\"%.20s\"", value ? value : "");
     if (!value || !*value || strlen(value) > 9 ||
         strspn(value, "0123456789") != strlen(value))
-        return bad_number(p, "", &o, "something else");
+        return bad_number(p, "", &o, found);
     for (const char *c = value; *c; c++)
         n = 10 * n + (size_t)(*c - '0');
     if (n < o.least || n > o.most)
-        return bad_number(p, "", &o, value);
+        return bad_number(p, "", &o, found);
     *o.value = n;
     return true;
 }
@@ -172,10 +176,46 @@ static bool add_json_text(job *j, json_t *text, const char *place,
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
+/* A hostile body of a few megabytes would take half a second and hundreds of megabytes to
+ * parse, on the thread that serves everybody. So its shape is looked at first: what we
+ * accept is not nested deep, and has no more values than texts and options. */
+static bool has_shape(const char *text, size_t len, size_t max_values, const char *place,
+                      problem *p)
+{
+    size_t depth = 0, values = 1;
+    bool string = false;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (string) {
+            i += c == '\\';
+            string = c != '"';
+        } else if (c == '"')
+            string = true;
+        else if ((c == '[' || c == '{') && ++depth > MAX_DEPTH)
+            return problem_at(p, place, 400, "bad_json",
+                              "nested deeper than %d (byte %zu)", MAX_DEPTH, i);
+        else if (c == ']' || c == '}')
+            depth -= depth > 0;
+        else if (c == ',' && ++values > max_values)
+            return problem_at(p, place, 413, "too_many_texts",
+                              "found more than %zu values, wanted at most so many texts "
+                              "and options",
+                              max_values);
+    }
+    return true;
+}
+
 /* The value of a whole text, kept by the job; NULL if it is not JSON. */
-static json_t *parse(job *j, const char *text, size_t len, const char *place, problem *p)
+static json_t *parse(job *j, const char *text, size_t len, size_t max_texts,
+                     const char *place, problem *p)
 {
     json_error_t e;
+    if (len == 0) {
+        problem_at(p, place, 400, "bad_json", "the body is empty");
+        return NULL;
+    }
+    if (!has_shape(text, len, max_texts + OPTIONS, place, p))
+        return NULL;
     json_t *v = json_loadb(text, len,
                            JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
     if (v)
@@ -220,7 +260,7 @@ static bool read_json(job *j, size_t len, const request_limits *limits, problem 
     j->json = calloc(1, sizeof(json_t *));
     if (!j->json)
         return no_memory(p);
-    json_t *root = parse(j, j->body, len, "", p);
+    json_t *root = parse(j, j->body, len, limits->max_texts, "", p);
     if (!root)
         return false;
     if (!json_is_object(root))
@@ -255,7 +295,7 @@ static bool read_line(job *j, request_kind kind, const char *line, size_t len,
         blank++;
     if (blank == len)
         return true;
-    json_t *v = parse(j, line, len, place, p);
+    json_t *v = parse(j, line, len, 1, place, p);
     if (!v)
         return false;
     if (json_is_object(v)) {

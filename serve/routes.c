@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define JSON "application/json"
 
@@ -72,19 +73,20 @@ static bool begin_job(exchange *x, http_connection *c, problem *p)
         return false;
     size_t ms = j->deadline_ms ? j->deadline_ms : s->limits.max_deadline_ms;
     j->deadline = x->begun + 1e-3 * (double)ms;
-    keeper_enter(s->keeper, x->connection, PHASE_WORKING, j);
     if (j->n == 0)
         return true; /* nothing to wait for */
     switch (queue_add(s->queue, j)) {
-    case QUEUE_TAKEN: break;
+    case QUEUE_TAKEN:
+        /* Not before: to the keeper a job without texts to finish is done. */
+        keeper_enter(s->keeper, x->connection, PHASE_WORKING, j);
+        return true;
     case QUEUE_FULL:
         return problem_set(p, 429, "queue_full",
                            "too many texts are waiting (at most %zu); try again later",
                            s->o.queue);
-    case QUEUE_CLOSED:
-        return problem_set(p, 503, "shutting_down", "the service is ending");
+    case QUEUE_CLOSED: problem_shutting_down(p); return false;
     }
-    return true;
+    return false;
 }
 
 static enum MHD_Result reply_answers(exchange *x, http_connection *c)
@@ -109,7 +111,6 @@ static enum MHD_Result answer_classify(exchange *x, http_connection *c)
         problem p = {0};
         if (!begin_job(x, c, &p)) {
             /* Before it is told: nothing of a bad request stays while that is read. */
-            keeper_enter(x->service->keeper, x->connection, PHASE_SENDING, NULL);
             job_leave(x->job);
             x->job = NULL;
             return reply_problem(x, c, &p);
@@ -221,20 +222,16 @@ static enum MHD_Result answer_reload(exchange *x, http_connection *c)
     service *s = x->service;
     problem p;
     rf_text t;
-    switch (x->reload) {
-    case RELOAD_NONE:
-        if (s->tokens.n == 0) {
-            problem_set(&p, 403, "forbidden",
-                        "a server without a token reloads on SIGHUP only");
-            return reply_problem(x, c, &p);
-        }
-        if (service_ask_reload(s, x, c))
-            return MHD_YES;
-        problem_set(&p, 503, "shutting_down", "the service is ending");
+    if (s->tokens.n == 0) {
+        problem_set(&p, 403, "forbidden",
+                    "a server without a token reloads on SIGHUP only");
         return reply_problem(x, c, &p);
-    case RELOAD_WAITS: return MHD_YES;
-    case RELOAD_FAILED: return reply_problem(x, c, &x->wrong);
-    case RELOAD_OK: break;
+    }
+    if (x->reload_number == 0) { /* a reload that failed was answered by handle() */
+        if (service_ask_reload(s, x, c))
+            return MHD_YES; /* suspended; we are called again */
+        problem_shutting_down(&p);
+        return reply_problem(x, c, &p);
     }
     rf_text_init(&t, REPLY_MAX, "an answer");
     rf_text_format(&t, "{\"generation\": %zu, ", x->reload_number);
@@ -268,7 +265,7 @@ static enum MHD_Result answer_ready(exchange *x, http_connection *c)
     problem p;
     if (!atomic_load(&x->service->draining))
         return reply_constant(x, c, JSON, ready, sizeof ready - 1, NULL);
-    problem_set(&p, 503, "shutting_down", "the service is ending");
+    problem_shutting_down(&p);
     return reply_problem(x, c, &p);
 }
 
@@ -285,6 +282,11 @@ static enum MHD_Result answer_page(exchange *x, http_connection *c)
 
 const route *route_find(const char *path)
 {
+    /* Clients may send the whole address (RFC 9112, 3.2.2). */
+    if (strncasecmp(path, "http://", 7) == 0 || strncasecmp(path, "https://", 8) == 0)
+        path = strchr(path + 8, '/');
+    if (!path)
+        path = "/";
 #define GET "GET, HEAD"
     static const route routes[] = {
         {"/v1/classify", "POST", ENDPOINT_CLASSIFY, false, answer_classify},

@@ -53,8 +53,7 @@ bool service_ask_reload(service *s, exchange *x, struct MHD_Connection *c)
     pthread_mutex_lock(&s->reload_lock);
     bool taken = !s->no_more_reloads;
     if (taken) {
-        x->reload = RELOAD_WAITS;
-        x->suspended = c;
+        x->waiting = c;
         x->next_reload = s->reloads;
         s->reloads = x;
         MHD_suspend_connection(c);
@@ -80,11 +79,10 @@ static void answer_reloads(service *s, exchange *x, const problem *wrong, size_t
     pthread_mutex_lock(&s->reload_lock); /* they were suspended under it */
     for (exchange *next; x; x = next) {
         next = x->next_reload;
-        x->reload = wrong ? RELOAD_FAILED : RELOAD_OK;
         x->reload_number = number;
         if (wrong)
             x->wrong = *wrong;
-        MHD_resume_connection(x->suspended);
+        MHD_resume_connection(x->waiting);
     }
     pthread_mutex_unlock(&s->reload_lock);
 }
@@ -126,9 +124,9 @@ static sigset_t our_signals(void)
     return set;
 }
 
-/* Who had connected, though nobody had accepted yet, is not turned away; whoever comes
- * later is. The daemon may still touch the socket, which is returned: it can be closed
- * when the daemon has ended. */
+/* Who had connected, though nobody had accepted yet, is let in as far as there is room;
+ * whoever comes later is turned away. The daemon may still touch the socket, which is
+ * returned: it can be closed when the daemon has ended. */
 static int stop_listening(struct MHD_Daemon *daemon)
 {
     int fd = MHD_quiesce_daemon(daemon);
@@ -151,28 +149,31 @@ static void drain(service *s)
     double end = clock_now() + s->o.drain;
     log_line("ending: answering what was begun");
     keeper_drain(s->keeper);
-    for (int caught = -1; keeper_connections(s->keeper) > 0 && clock_now() < end;) {
-        caught = sigtimedwait(&set, NULL, &tick);
-        if (caught == SIGTERM || caught == SIGINT)
-            break;
-        if (caught == SIGHUP)
-            reload(s);
-    }
-    problem_set(&ending, 503, "shutting_down", "the service is ending");
+    problem_shutting_down(&ending);
     pthread_mutex_lock(&s->reload_lock);
     s->no_more_reloads = true;
     pthread_mutex_unlock(&s->reload_lock);
     answer_reloads(s, take_reloads(s), &ending, 0);
-    keeper_expire_all(s->keeper, &ending);
+    while (keeper_connections(s->keeper) > 0 && clock_now() < end) {
+        int caught = sigtimedwait(&set, NULL, &tick);
+        if (caught == SIGTERM || caught == SIGINT)
+            break;
+    }
+    keeper_expire_jobs(s->keeper, &ending);
 }
 
 static void wait_for_the_end(service *s)
 {
-    sigset_t set = our_signals();
-    for (int caught = 0; caught != SIGTERM && caught != SIGINT;) {
-        caught = sigwaitinfo(&set, NULL);
-        if (caught == SIGHUP)
+    sigset_t set = our_signals(), ends = set;
+    struct timespec now = {0};
+    sigdelset(&ends, SIGHUP);
+    for (;;) {
+        int caught = sigwaitinfo(&set, NULL);
+        /* The system hands out SIGHUP first; many of them must not hide the end. */
+        if (caught == SIGHUP && sigtimedwait(&ends, NULL, &now) < 0)
             reload(s);
+        else if (caught > 0)
+            return;
     }
 }
 
@@ -185,13 +186,15 @@ static void raise_file_limit(serve_options *o)
     rlim_t wanted = o->max_connections + SPARE_FILES;
     if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur >= wanted)
         return;
+    rlim_t had = r.rlim_cur;
     r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > wanted ? wanted : r.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &r);
-    if (r.rlim_cur < wanted) {
-        o->max_connections =
-            r.rlim_cur > 2 * SPARE_FILES ? (size_t)r.rlim_cur - SPARE_FILES : SPARE_FILES;
-        log_line("the system allows %zu open files: at most %zu connections",
-                 (size_t)r.rlim_cur, o->max_connections);
+    rlim_t has = setrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur : had;
+    if (has < wanted) {
+        size_t room = has > 2 * SPARE_FILES ? (size_t)has - SPARE_FILES : SPARE_FILES;
+        if (room < o->max_connections)
+            o->max_connections = room;
+        log_line("the system allows %zu open files: at most %zu connections", (size_t)has,
+                 o->max_connections);
     }
 }
 
@@ -199,10 +202,6 @@ static rf_status check(const serve_options *o, rf_error *err)
 {
     if (!o->tls_cert != !o->tls_key)
         return rf_fail(err, RF_ERR_ARG, 0, "--tls-cert and --tls-key belong together");
-    if (o->max_texts > o->queue)
-        return rf_fail(err, RF_ERR_ARG, 0,
-                       "--max-texts is %zu, but only %zu texts may wait (--queue)",
-                       o->max_texts, o->queue);
     if (o->allow_origin && (!*o->allow_origin || strpbrk(o->allow_origin, "\r\n\t ,")))
         return rf_fail(err, RF_ERR_ARG, 0,
                        "--allow-origin is \"%.100s\", wanted one origin such as "
@@ -294,6 +293,8 @@ rf_status serve_run(const serve_options *options, rf_error *err)
     /* By default glibc keeps up to 64 MiB of what a big request needed, per thread. */
     mallopt(M_TRIM_THRESHOLD, 128 << 10);
     choose_threads(&s.o);
+    if (s.o.max_texts > s.o.queue)
+        s.o.max_texts = s.o.queue; /* more could never be taken */
     raise_file_limit(&s.o);
     st = prepare(&s, err);
     if (st == RF_OK)

@@ -43,8 +43,9 @@ typedef struct exchange {
     endpoint endpoint;
     const struct route *route;
     double begun;
-    bool active; /* counted as such */
-    bool looked; /* for the answers, once */
+    bool active;     /* counted as such */
+    bool looked;     /* for the answers, once */
+    bool takes_body; /* else it is dropped */
     rf_buffer body;
     size_t held; /* bytes that it had */
     job *job;
@@ -53,10 +54,9 @@ typedef struct exchange {
     bool close;      /* the connection, after the answer */
     bool at_once;    /* wrong is told before the body was read */
 
-    enum { RELOAD_NONE, RELOAD_WAITS, RELOAD_OK, RELOAD_FAILED } reload;
-    size_t reload_number;
+    size_t reload_number; /* of the model that it asked for; 0: none yet */
     struct exchange *next_reload;
-    struct MHD_Connection *suspended;
+    struct MHD_Connection *waiting; /* suspended until the reload, or the next lines */
 } exchange;
 
 /* http.c: libmicrohttpd's side. NULL on failure. fd stays the caller's on failure. */

@@ -68,7 +68,11 @@ bool tokens_allow(const tokens *t, const char *authorization)
         return true;
     if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
         return false;
-    digest(authorization + 7, strlen(authorization + 7), got);
+    const char *token = authorization + 7 + strspn(authorization + 7, " ");
+    size_t len = strlen(token);
+    while (len > 0 && token[len - 1] == ' ')
+        len--;
+    digest(token, len, got);
     for (size_t i = 0; i < t->n; i++) {
         unsigned differs = 0;
         for (size_t k = 0; k < RF_SHA256_SIZE; k++)

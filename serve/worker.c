@@ -71,16 +71,15 @@ static void run_batch(worker *w, size_t n)
         w->lens[i] = t->len;
     }
     w->answered = 0;
-    rf_status st = classify(w, 0, n, &err);
-    while (st != RF_OK && w->answered < n) { /* one by one, what is left */
+    if (classify(w, 0, n, &err) == RF_OK)
+        return;
+    while (w->answered < n) { /* what is left, one by one */
         size_t i = w->answered;
-        st = classify(w, i, 1, &err);
-        if (st != RF_OK) {
-            problem_from(&p, &err);
-            w->answered = i + 1;
-            job_finish(w->items[i].job, w->items[i].text, NULL, 0, &p);
-        }
-        st = RF_ERR_NOMEM; /* go on one by one */
+        if (classify(w, i, 1, &err) == RF_OK)
+            continue;
+        problem_from(&p, &err);
+        w->answered = i + 1;
+        job_finish(w->items[i].job, w->items[i].text, NULL, 0, &p);
     }
 }
 

@@ -102,7 +102,6 @@ export async function running({ plain, tokens, tokenFile }) {
     for (const v of ['', 'x', ':', '127.0.0.1', '127.0.0.1:', '127.0.0.1:x', '127.0.0.1:65536', '127.0.0.1:-1', '300.0.0.1:80', '127.0.0.1:80:80']) ends([modelA, '--listen', v], 2, '--listen');
     ends([modelA, '--no-such-option'], 2, '--no-such-option');
     ends([], 2, /MODEL|model/);
-    ends([modelA, '--queue', '100', '--max-texts', '101'], 2, '--queue', '--max-texts');
     ends([modelA, modelB], 2, 'b.rf');
   }, 90);
 

@@ -44,7 +44,7 @@ export async function run() {
 
   await test('clients: slow headers, slow bodies, silence: closed in time, others are answered', async () => {
     const drips = [];
-    const head = 'POST /v1/classify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+    const head = 'POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
     for (let i = 0; i < 20; i++) {
       drips.push(drip(server, 'G', [...'ET / HTTP/1.1\r\nX: ' + 'y'.repeat(200)]).then(s => soon(s, 2, 'slow headers')));
       drips.push(drip(server, head + 'Content-Length: 5000\r\n\r\n', [' ']).then(s => soon(s, 2, 'slow body')));

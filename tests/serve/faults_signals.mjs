@@ -65,8 +65,8 @@ export async function run() {
 
   await test('SIGTERM: clients that dawdle do not keep it beyond --drain', async () => {
     const s = await Server.start([modelA, '--drain', '1']), c = [await s.raw(), await s.raw(), await s.raw(), await s.raw()];
-    c[0].send('POST /v1/classify HTTP/1.1\r\nHost: x\r\nContent-Le');
-    c[1].send('POST /v1/classify HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"te');
+    c[0].send('POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Le');
+    c[1].send('POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"te');
     c[2].pause().send(classifyBytes({ texts: texts(2000, 54), explain: 100 }));
     await sleep(500 * patience);
     const begin = Date.now();
@@ -89,7 +89,7 @@ export async function run() {
 
   await test('a second SIGTERM ends it at once', async () => {
     const s = await Server.start([modelA, '--drain', '60']), c = await s.raw();
-    c.send('POST /v1/classify HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"te');
+    c.send('POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"te');
     await sleep(300);
     s.signal('SIGTERM');
     await sleep(300);

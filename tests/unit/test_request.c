@@ -306,7 +306,7 @@ static void tokens_of_a_file(void **state)
                                         "Bearer 0123456789abcde",
                                         "Bearer 0123456789abcdefg",
                                         "Bearer 0123456789abcdeF",
-                                        "Bearer  0123456789abcdef",
+                                        "Bearer  0123456789 abcdef",
                                         "Basic 0123456789abcdef",
                                         "0123456789abcdef",
                                         "Bearer # ours"};

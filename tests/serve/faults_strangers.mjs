@@ -1,0 +1,116 @@
+// faults_strangers.mjs - those who may not ask, and those who ask so that others cannot
+import assert from 'node:assert/strict';
+import { classifyBytes, modelA, note, patience, refused, Server, sleep, slow, test, texts, until, within, write } from './lib.mjs';
+
+const get = (target, ...lines) => [`GET ${target} HTTP/1.1`, ...lines, '', ''].join('\r\n');
+const token = '0123456789abcdef0123456789abcdef';
+
+export async function run() {
+  await test('strangers: without a token only names of this machine are answered, and our own page', async () => {
+    const s = await Server.start([modelA]), ours = `127.0.0.1:${s.port}`;
+    const status = async (...lines) => { const c = await s.raw(); c.send(get('/v1/model', ...lines)); const a = await c.answer(); c.drop(); return a; };
+    for (const host of [ours, 'localhost', 'LOCALHOST:1', '127.9.9.9', '[::1]:80', '[::1]']) assert.equal((await status(`Host: ${host}`)).status, 200, host);
+    for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '[::2]', '10.0.0.1', '']) refused(await status(`Host: ${host}`), 403, 'forbidden');
+    assert.equal((await status(`Host: ${ours}`, `Origin: http://${ours}`)).status, 200);
+    for (const origin of ['http://evil.example', 'null', `http://${ours}.evil.example`]) refused(await status(`Host: ${ours}`, `Origin: ${origin}`), 403, 'forbidden');
+    await s.stop();
+    const open = await Server.start([modelA, '--allow-origin', 'http://friend.example']);
+    const asked = origin => open.ask('POST', '/v1/classify', { json: { text: 'x' }, headers: { Origin: origin } });
+    assert.equal((await asked('http://friend.example')).status, 200);
+    refused(await asked('http://evil.example'), 403, 'forbidden');
+    await open.stop();
+    const locked = await Server.start([modelA, '--token-file', write('tokens-strangers', token + '\n')]);
+    assert.equal((await locked.ask('GET', '/v1/model', { headers: { Host: 'public.example', Origin: 'https://public.example', Authorization: `Bearer ${token} ` } })).status, 200, 'a token is enough');
+    await locked.stop();
+  });
+
+  await test('strangers: bodies that nobody reads take no memory, and keep nobody out', async () => {
+    const s = await Server.start([modelA, '--token-file', write('tokens-strangers', token + '\n'), '--max-body', '1M']);
+    const ask = () => s.ask('POST', '/v1/classify', { json: { text: 'x' }, headers: { Authorization: `Bearer ${token}` } });
+    assert.equal((await ask()).status, 200);
+    const before = s.rss(), part = Buffer.alloc((1 << 20) - 1, 'x'), c = [];
+    for (let i = 0; i < 70; i++) {
+      c.push(await s.raw());
+      c[i].send(`${i % 2 ? 'GET /healthz' : 'POST /v1/classify'} HTTP/1.1\r\nHost: x\r\nContent-Length: ${1 << 20}\r\n\r\n`).send(part);
+    }
+    await sleep(500 * patience);
+    assert.equal((await ask()).status, 200);
+    note(`70 bodies of 1 MiB from strangers: RSS ${before.toFixed(1)} -> ${s.rss().toFixed(1)} MiB`);
+    if (!slow) assert.ok(s.rss() < before + 16, `RSS ${s.rss()} MiB, before ${before}`);
+    c.forEach(x => x.drop());
+    await s.stop();
+  });
+
+  await test('strangers: headers that not everybody reads alike never make two requests', async () => {
+    const s = await Server.start([modelA]), hidden = get('/healthz', 'Host: localhost');
+    const odd = [`Content-Length : ${hidden.length}`, `Content-Length\t: ${hidden.length}`, 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked, identity', 'Transfer-Encoding : chunked'];
+    for (const lines of [...odd.map(l => [l]), ['Transfer-Encoding: chunked', 'Transfer-Encoding: identity']]) {
+      const c = await s.raw(), begin = Date.now();
+      c.send(['POST /v1/classify HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n') + hidden).shut();
+      const all = (await c.rest(8000)).toString('latin1');
+      assert.ok(all.split('HTTP/1.1 ').length - 1 <= 1, `${lines}: ${all.slice(0, 600)}`);
+      assert.ok(!all.includes('200 OK'), `${lines}: ${all.slice(0, 300)}`);
+      assert.ok(Date.now() - begin < 3000 * patience, `${lines}: told late`);
+    }
+    await s.stop();
+  });
+
+  await test('strangers: JSON of another shape is refused before it is built', async () => {
+    const s = await Server.start([modelA, '--max-body', '8M']), n = 1 << 20;
+    const bodies = { zeroes: `{"texts":[${'0,'.repeat(n)}0]}`, objects: `{"texts":[${'{},'.repeat(n)}{}]}`, deep: '{"texts":' + '[],'.repeat(0) + '['.repeat(n) };
+    const before = s.rss();
+    for (const [name, body] of Object.entries(bodies)) {
+      const a = await s.ask('POST', '/v1/classify', { body, type: 'application/json' });
+      refused(a, name === 'deep' ? 400 : 413, name === 'deep' ? 'bad_json' : 'too_many_texts');
+      if (!slow) assert.ok(s.rss() < before + 40, `${name}: RSS ${s.rss()} MiB, before ${before}`);
+    }
+    const braces = 'a{[,'.repeat(1000) + '\\"]}'; // inside a string they mean nothing
+    assert.equal((await s.ask('POST', '/v1/classify', { json: { text: braces } })).status, 200);
+    await s.stop();
+  });
+
+  await test('strangers: texts of clients that were reset are not worked on', async () => {
+    const s = await Server.start([modelA, '--workers', '1', '--threads', '1', '--max-body', '64M']), all = texts(slow ? 100 : 400, 71, 16000);
+    const c = await Promise.all([0, 1, 2, 3].map(() => s.raw()));
+    c.forEach(x => x.send(classifyBytes({ texts: all })));
+    const waiting = async () => Number(/ringfence_queue_texts (\d+)/.exec((await s.ask('GET', '/metrics')).text)[1]);
+    await until(async () => await waiting() > 2 * all.length || 'not queued', 20000 * patience, 'texts in the queue');
+    c.forEach(x => x.reset());
+    const begin = Date.now();
+    await until(async () => await waiting() === 0 || 'still there', 20000 * patience, 'an empty queue');
+    note(`queue empty ${Date.now() - begin} ms after four clients with ${all.length} texts each were reset`);
+    await s.stop();
+  });
+
+  await test('signals: many that wait are all told when a second SIGTERM comes', async () => {
+    const s = await Server.start([modelA, '--workers', '1', '--threads', '1', '--max-body', '64M']), n = 300;
+    const busy = await s.raw(), c = await Promise.all(Array.from({ length: n }, () => s.raw()));
+    busy.send(classifyBytes({ texts: texts(300, 72, 600) }));
+    await sleep(200 * patience);
+    const body = { texts: texts(20, 73, 600) };
+    c.forEach(x => x.send(classifyBytes(body)));
+    const number = (text, name) => Number(new RegExp(`^${name} (\\d+)`, 'm').exec(text)?.[1] ?? 0);
+    await until(async () => { // all have arrived, and most still wait
+      const { text } = await s.ask('GET', '/metrics'), active = number(text, 'ringfence_requests_active') - 1;
+      const seen = active + number(text, 'ringfence_requests_total\\{endpoint="/v1/classify",code="200"\\}');
+      return (seen >= n + 1 && active > 140) || `${seen} seen, ${active} under way`;
+    }, 20000, 'requests');
+    s.signal('SIGTERM');
+    await sleep(100);
+    s.signal('SIGTERM');
+    const by = {};
+    for (const x of c) { const a = await x.answer(20000).catch(() => ({ status: 'closed' })); by[a.status] = (by[a.status] ?? 0) + 1; }
+    note(`${n} waiting requests: ${JSON.stringify(by)}`);
+    assert.ok(!by.closed, JSON.stringify(by));
+    assert.equal((await within(10000 * patience, s.ended, 'it does not end')).code, 0);
+  });
+
+  await test('signals: a storm of SIGHUP does not hide SIGTERM', async () => {
+    const s = await Server.start([modelA]);
+    const storm = setInterval(() => s.alive() && s.signal('SIGHUP'), 2);
+    await sleep(500);
+    s.signal('SIGTERM');
+    const end = await within(5000 * patience, s.ended, 'SIGTERM was not seen').finally(() => clearInterval(storm));
+    assert.equal(end.code, 0);
+  });
+}
