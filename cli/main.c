@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 
 static const command *const commands[] = {
-    &command_train,   &command_tune,    &command_predict,  &command_eval,
-    &command_report,  &command_serve,   &command_inspect,  &command_tokenize,
-    &command_embed,   &command_encoder, &command_lab};
+    &command_train,  &command_tune,    &command_predict, &command_eval,
+    &command_report, &command_serve,   &command_inspect, &command_tokenize,
+    &command_embed,  &command_encoder, &command_lab};
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 int command_failed(const rf_error *err)
