@@ -93,8 +93,8 @@ rf_status rf_published_parse(const char *text, size_t len, rf_published **list, 
 
 rf_status rf_published_load(rf_published **list, size_t *n, rf_error *err)
 {
-    return rf_published_parse((const char *)rf_published_bytes, rf_published_bytes_size, list,
-                              n, err);
+    return rf_published_parse((const char *)rf_published_bytes, rf_published_bytes_size,
+                              list, n, err);
 }
 
 const rf_published *rf_published_find(const rf_published *list, size_t n,

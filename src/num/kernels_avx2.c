@@ -11,6 +11,7 @@
  * first level was slower). What is around the tiles stands in product_x86.h.
  */
 #include "num/kernels.h"
+#include "num/tile_x86.h"
 
 #if defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 
@@ -87,22 +88,12 @@ tile(float *sums, const float *a, size_t lda, const float *b, size_t b_row, size
     }
 }
 
-typedef void tile_fn(float *sums, const float *a, size_t lda, const float *b,
-                     size_t b_row, size_t k, const float *ahead, size_t n_ahead);
-
-#define TILE(R)                                                                          \
-    static void tile##R(float *sums, const float *a, size_t lda, const float *b,         \
-                        size_t b_row, size_t k, const float *ahead, size_t n_ahead)      \
-    {                                                                                    \
-        tile(sums, a, lda, b, b_row, k, ahead, n_ahead, R);                              \
-    }
 TILE(1)
 TILE(2)
 TILE(3)
 TILE(4)
 TILE(5)
 TILE(6)
-#undef TILE
 
 static tile_fn *const tiles[MAX_ROWS + 1] = {NULL,  tile1, tile2, tile3,
                                              tile4, tile5, tile6};

@@ -11,6 +11,7 @@
  * loads go with 16 FMAs, two of each in a cycle: 94 % of what the FMA ports could do.
  */
 #include "num/kernels.h"
+#include "num/tile_x86.h"
 
 #if defined(__x86_64__) && defined(__AVX512F__) && defined(__FMA__)
 
@@ -73,15 +74,6 @@ tile(float *sums, const float *a, size_t lda, const float *b, size_t b_row, size
         _mm512_store_ps(sums + i * RF_PANEL, acc[i]);
 }
 
-typedef void tile_fn(float *sums, const float *a, size_t lda, const float *b,
-                     size_t b_row, size_t k, const float *ahead, size_t n_ahead);
-
-#define TILE(R)                                                                          \
-    static void tile##R(float *sums, const float *a, size_t lda, const float *b,         \
-                        size_t b_row, size_t k, const float *ahead, size_t n_ahead)      \
-    {                                                                                    \
-        tile(sums, a, lda, b, b_row, k, ahead, n_ahead, R);                              \
-    }
 TILE(1)
 TILE(2)
 TILE(3)
@@ -98,7 +90,6 @@ TILE(13)
 TILE(14)
 TILE(15)
 TILE(16)
-#undef TILE
 
 static tile_fn *const tiles[MAX_ROWS + 1] = {
     NULL,  tile1,  tile2,  tile3,  tile4,  tile5,  tile6,  tile7, tile8,

@@ -4,7 +4,7 @@
  * Included by kernels_avx2.c and kernels_avx512.c, after each has defined
  *
  *   MAX_ROWS                 rows of its largest tile
- *   tile_fn *tiles[]         tiles[R]: sums[R][16] = a[R][k] b[k][16]
+ *   tile_fn *tiles[]         tiles[R]: the tile of R rows (tile_x86.h)
  *
  * Rows are cut into blocks of BLOCK_M that stay in the second-level cache while the
  * panels go by, blocks into tiles. Each output is one chain of FMAs in order of k

@@ -8,17 +8,8 @@ rf=build/ringfence
 out=build/pages
 lab=$out/lab
 tiny=$PWD/tests/golden/tiny/encoder
-browser=${CHROMIUM:-/usr/bin/chromium}
 
-if [ ! -x "$browser" ]; then
-    echo "ok 1 # SKIP there is no $browser"
-    exit 0
-fi
-if [ ! -d tests/pages/node_modules/playwright-core ] &&
-    ! (cd tests/pages && npm ci --ignore-scripts --no-audit --no-fund >&2); then
-    echo "ok 1 # SKIP playwright-core is not to be had"
-    exit 0
-fi
+. tests/pages/need_browser.sh
 rm -rf "$lab"
 mkdir -p "$lab/data/toy" "$lab/odd"
 

@@ -8,18 +8,9 @@ cd "$(dirname "$0")/../.."
 rf=${RF_PROGRAM:-build/ringfence}
 out=build/pages/serve
 tiny=tests/golden/tiny/encoder
-browser=${CHROMIUM:-/usr/bin/chromium}
 mkdir -p "$out"
 
-if [ ! -x "$browser" ]; then
-    echo "ok 1 # SKIP there is no $browser"
-    exit 0
-fi
-if [ ! -d tests/pages/node_modules/playwright-core ] &&
-    ! (cd tests/pages && npm ci --ignore-scripts --no-audit --no-fund >&2); then
-    echo "ok 1 # SKIP playwright-core is not to be had"
-    exit 0
-fi
+. tests/pages/need_browser.sh
 
 # Twelve classes of made-up texts, some with hostile names; open texts, hostile ones too.
 node - "$out" <<'JS'
