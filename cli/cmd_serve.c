@@ -179,8 +179,7 @@ const command command_serve = {
         "describes all of it, and /metrics is for Prometheus.\n\n"
         "SIGHUP, or POST /v1/reload with a token, loads the model file again. No "
         "request\n"
-        "is lost, and a bad file leaves the old model serving. Replace the file by\n"
-        "renaming a new one over it; never write into it while it is serving.\n\n"
+        "is lost, and a bad file leaves the old model serving.\n\n"
         "Beyond the loopback interface a --token-file is needed. Texts are not logged\n"
         "unless --log-texts says so.",
     .run = serve_it,

@@ -1,12 +1,22 @@
+#define _GNU_SOURCE /* memfd_create */
 #include "model_slot.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "metrics.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
+
+#define COPY_BLOCK 65536
 
 struct model_slot {
     char path[RF_PATH_MAX];
@@ -31,6 +41,61 @@ void edition_return(edition *e)
 {
     if (e && atomic_fetch_sub(&e->shares, 1) == 1)
         edition_free(e);
+}
+
+/* ---- Loading ----------------------------------------------------------------------- */
+
+static rf_status copy_file(int to, const char *path, rf_error *err)
+{
+    char block[COPY_BLOCK];
+    struct stat about;
+    int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would block */
+    if (from < 0)
+        return rf_fail_errno(err, "%s: cannot open", path);
+    rf_status st = RF_OK;
+    if (fstat(from, &about) != 0 || !S_ISREG(about.st_mode))
+        st = rf_fail(err, RF_ERR_FORMAT, 0, "%s: not a regular file", path);
+    for (ssize_t n = 1; st == RF_OK && n != 0;) {
+        n = read(from, block, sizeof block);
+        if (n > 0)
+            st = rf_fd_write(to, block, (size_t)n, path, err);
+        else if (n < 0 && errno != EINTR)
+            st = rf_fail_errno(err, "%s: cannot read", path);
+    }
+    close(from);
+    return st;
+}
+
+/* Errors name the file that the user knows. */
+static void name_file(rf_error *err, const char *copy, const char *path)
+{
+    char rest[sizeof err->msg];
+    size_t len = strlen(copy);
+    if (strncmp(err->msg, copy, len) != 0)
+        return;
+    snprintf(rest, sizeof rest, "%s", err->msg + len);
+    rf_fail(err, err->code, err->pos, "%.300s%s", path, rest);
+}
+
+/* A model maps its file. Ours is a copy in memory: whoever writes into the file of a
+ * running service, as cp does, must not be able to kill it. */
+static rf_model *load_copy(const char *path, rf_error *err)
+{
+    char copy[40];
+    rf_model *model = NULL;
+    int fd = memfd_create("ringfence-model", MFD_CLOEXEC);
+    if (fd < 0) {
+        rf_fail_errno(err, "%s: no memory for a copy of it", path);
+        return NULL;
+    }
+    snprintf(copy, sizeof copy, "/proc/self/fd/%d", fd);
+    if (copy_file(fd, path, err) == RF_OK) {
+        model = rf_model_load(copy, err);
+        if (!model)
+            name_file(err, copy, path);
+    }
+    close(fd); /* the mapping stays */
+    return model;
 }
 
 static bool keeps_examples(const rf_model *model)
@@ -61,7 +126,7 @@ static edition *edition_new(const model_slot *s, rf_error *err)
     }
     atomic_init(&e->shares, 1);
     e->workers = s->workers;
-    e->model = rf_model_load(s->path, err);
+    e->model = load_copy(s->path, err);
     if (!e->model)
         goto fail;
     size_t classes = rf_model_classes(e->model);

@@ -85,6 +85,28 @@ export async function run() {
     await s.stop();
   });
 
+  await test('reload: written into, cut and removed, the file of a running service does it no harm', async () => {
+    put(bytes.a);
+    const s = await Server.start([served, '--token-file', tokenFile]);
+    const same = async () => {
+      const a = (await s.classify({ texts: all, explain: 2 }, { headers })).json.answers;
+      assert.deepEqual(a, explained);
+    };
+    await same();
+    fs.truncateSync(served, 0); // the same file, not another one in its place
+    await same();
+    fs.writeFileSync(served, Buffer.alloc(bytes.a.length, 0xff));
+    await same();
+    fs.writeFileSync(served, bytes.b);
+    await same();
+    s.signal('SIGHUP');
+    await until(async () => (await about(s)).generation === 2 || 'still the old one', 10000, 'the new model');
+    assert.deepEqual((await s.classify({ texts: all }, { headers })).json.answers.map(x => JSON.stringify(x)), want.b);
+    fs.rmSync(served);
+    assert.equal((await s.classify({ texts: all }, { headers })).status, 200);
+    await s.stop();
+  });
+
   await test('reload: damaged, cut, empty, missing, a directory: 422, said so, the old one serves', async () => {
     put(bytes.a);
     const s = await Server.start([served, '--token-file', tokenFile]);
