@@ -1,14 +1,12 @@
 /* cmd_predict.c - a class or "open" for each line of text, in constant memory */
 #include "commands.h"
 
-#include "base/json.h"
 #include "lines.h"
 #include "screen.h"
 #include "waiting_texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PENDING_BYTES ((size_t)8 << 20) /* texts kept for --text before a flush */
 
@@ -101,19 +99,12 @@ static rf_status idle(void *user, rf_error *err)
 /* Told before the input is read, not at its first line. */
 static rf_status check_examples(const rf_model *model, const char *path, rf_error *err)
 {
-    const char *text = rf_model_json(model);
-    json_t *root = rf_json_object(text, strlen(text), path, err);
-    if (!root)
-        return err->code;
-    bool kept =
-        json_is_true(json_object_get(json_object_get(root, "kept"), "features")) &&
-        json_is_true(json_object_get(json_object_get(root, "kept"), "texts"));
-    json_decref(root);
-    return kept ? RF_OK
-                : rf_fail(err, RF_ERR_MISSING, 0,
-                          "%s: the model does not hold its training texts, which "
-                          "--explain shows; train it with --keep-examples",
-                          path);
+    return rf_model_has_examples(model)
+               ? RF_OK
+               : rf_fail(err, RF_ERR_MISSING, 0,
+                         "%s: the model does not hold its training texts, which "
+                         "--explain shows; train it with --keep-examples",
+                         path);
 }
 
 static rf_status check_map(const rf_model *model, const char *path, rf_error *err)

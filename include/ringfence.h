@@ -445,6 +445,8 @@ typedef struct rf_neighbour {
 } rf_neighbour;
 RF_API rf_status rf_explain(const rf_model *model, const float *feature,
                             rf_neighbour *out, size_t *n, rf_error *err);
+/* Does the model keep its training texts, with their features? */
+RF_API bool rf_model_has_examples(const rf_model *model);
 
 /* The map: training texts in the plane, drawn at the end of training so that texts with
  * near features are near on it (t-SNE). Who lies beside whom has a meaning; how large a

@@ -15,10 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define CONNECTION_MEMORY 32768 /* bytes that headers may take */
-#define BODIES 64               /* as large as may be, that fit into memory together */
 
 /* ---- Connections and exchanges ----------------------------------------------------- */
 
@@ -126,154 +124,18 @@ static void exchange_ends(void *user, struct MHD_Connection *c, void **context,
 
 /* ---- Receiving --------------------------------------------------------------------- */
 
-static const char *header_of(struct MHD_Connection *c, const char *name)
-{
-    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
-}
-
-static bool too_large(exchange *x)
-{
-    x->close = true;
-    return problem_set(&x->wrong, 413, "body_too_large",
-                       "the body is larger than %zu bytes", x->service->o.max_body_bytes);
-}
-
-/* Slow clients hold what they send and what they do not read. */
-static bool memory_full(exchange *x)
-{
-    service *s = x->service;
-    if (atomic_load(&s->held) / BODIES < s->o.max_body_bytes)
-        return false;
-    return !problem_set(&x->wrong, 429, "queue_full",
-                        "too many requests and answers are in memory; try again later");
-}
-
-static bool has_method(const char *allow, const char *method)
-{
-    size_t len = strlen(method);
-    for (const char *at = allow; (at = strstr(at, method)); at += len)
-        if ((at == allow || at[-1] == ' ') && (at[len] == ',' || at[len] == '\0'))
-            return true;
-    return false;
-}
-
-typedef struct framing {
-    unsigned lengths, codings; /* headers that say where the body ends */
-    bool odd;                  /* one that not everybody may read alike */
-} framing;
-
-static enum MHD_Result look_at_header(void *user, enum MHD_ValueKind kind,
-                                      const char *name, const char *value)
-{
-    static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"; /* RFC 9110, 5.6.2 */
-    (void)kind;
-    framing *f = user;
-    f->lengths += strcasecmp(name, "Content-Length") == 0;
-    if (strcasecmp(name, "Transfer-Encoding") == 0) {
-        f->codings++;
-        f->odd |= !value || strcasecmp(value, "chunked") != 0;
-    }
-    f->odd |= strspn(name, token) != strlen(name); /* "Content-Length : 5" */
-    return MHD_YES;
-}
-
-/* Where a request ends must be beyond doubt, or what is its body to one is another
- * request to somebody else (RFC 9112, 6.3). */
-static bool has_one_end(exchange *x, struct MHD_Connection *c, const char *version)
-{
-    framing f = {0};
-    MHD_get_connection_values(c, MHD_HEADER_KIND, look_at_header, &f);
-    bool old = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
-    if (f.lengths + f.codings < 2 && !f.odd && !(old && f.codings))
-        return true;
-    x->close = x->at_once = true;
-    return problem_set(
-        &x->wrong, 400, "bad_request",
-        "found headers that do not say clearly where the body ends, wanted "
-        "one Content-Length, or Transfer-Encoding: chunked");
-}
-
-/* "localhost:8080", "127.0.0.1", "[::1]:80"; none at all in HTTP/1.0. */
-static bool is_this_machine(const char *host)
-{
-    if (!host)
-        return true;
-    size_t name = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-    return (name == 9 && strncasecmp(host, "localhost", 9) == 0) ||
-           (name == 5 && strncmp(host, "[::1]", 5) == 0) ||
-           (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == name);
-}
-
-/* Without a token whoever reaches us may ask; a browser on this machine does, and runs
- * pages of strangers. So it must mean us by our name (a stranger's name can be made to
- * lead here), and the page must be ours or one that is allowed. */
-static bool comes_from_here(exchange *x, struct MHD_Connection *c)
-{
-    const serve_options *o = &x->service->o;
-    const char *host = header_of(c, "Host"), *origin = header_of(c, "Origin");
-    const char *from = origin ? strstr(origin, "://") : NULL;
-    if (x->service->tokens.n > 0 || o->insecure)
-        return true;
-    if (!is_this_machine(host))
-        return problem_set(
-            &x->wrong, 403, "forbidden",
-            "found Host: %.80s, wanted a name of this machine; to be reached "
-            "by others, ask for a token (--token-file), or --insecure",
-            host);
-    if (!origin || (from && host && strcasecmp(from + 3, host) == 0))
-        return true;
-    if (o->allow_origin &&
-        (strcmp(o->allow_origin, "*") == 0 || strcmp(o->allow_origin, origin) == 0))
-        return true;
-    return problem_set(&x->wrong, 403, "forbidden",
-                       "found Origin: %.80s, wanted our own page; --allow-origin lets "
-                       "others ask",
-                       origin);
-}
-
-/* What can be said before the body came. */
-static bool admit(exchange *x, struct MHD_Connection *c, const char *url,
-                  const char *method, const char *version)
-{
-    service *s = x->service;
-    problem *p = &x->wrong;
-    if (!has_one_end(x, c, version))
-        return false;
-    x->route = route_find(url);
-    if (!x->route)
-        return problem_set(p, 404, "not_found",
-                           "there is nothing here; see /openapi.json");
-    x->endpoint = x->route->endpoint;
-    if (!x->route->open && !comes_from_here(x, c))
-        return false;
-    if (strcmp(method, "OPTIONS") == 0 && s->o.allow_origin)
-        return true; /* asked without a token */
-    if (!x->route->open && !tokens_allow(&s->tokens, header_of(c, "Authorization")))
-        return problem_set(p, 401, "unauthorized",
-                           "found no token that is known, wanted Authorization: Bearer "
-                           "TOKEN");
-    if (!has_method(x->route->allow, method))
-        return problem_set(p, 405, "method_not_allowed", "wanted %s", x->route->allow);
-    const char *length = header_of(c, "Content-Length");
-    if (length && strtoull(length, NULL, 10) > s->o.max_body_bytes)
-        return too_large(x);
-    x->takes_body = x->endpoint == ENDPOINT_CLASSIFY;
-    return !x->takes_body || !memory_full(x);
-}
-
 /* Keeps a piece of the body. What is refused already is read to its end, within its time:
  * a client that is still sending would not see an answer. */
 static void receive(exchange *x, const char *bytes, size_t len)
 {
     rf_error err = {0};
-    if (x->wrong.status || !x->takes_body || memory_full(x))
+    if (x->wrong.status || !x->takes_body || door_memory_full(x))
         return;
     x->held += len;
     atomic_fetch_add(&x->service->held, len);
     rf_status st = rf_buffer_add(&x->body, bytes, len, &err);
     if (st == RF_ERR_LIMIT)
-        too_large(x);
+        door_too_large(x);
     else if (st != RF_OK)
         problem_from(&x->wrong, &err);
     if (st != RF_OK)
@@ -291,8 +153,9 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *c, const char *
     if (!x->active) {
         x->active = true;
         atomic_fetch_add(&x->service->counts.active, 1);
-        bool fine = admit(x, c, url, method, version);
-        if (!fine && (x->at_once || header_of(c, "Expect"))) {
+        bool fine = door_admit(x, c, url, method, version);
+        if (!fine &&
+            (x->at_once || MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Expect"))) {
             x->close = true;
             return reply_problem(x, c, &x->wrong);
         }

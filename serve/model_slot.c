@@ -2,7 +2,6 @@
 #include "model_slot.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "metrics.h"
 
 #include <errno.h>
@@ -98,17 +97,6 @@ static rf_model *load_copy(const char *path, rf_error *err)
     return model;
 }
 
-static bool keeps_examples(const rf_model *model)
-{
-    const char *text = rf_model_json(model);
-    json_t *root = rf_json_object(text, strlen(text), "model", NULL);
-    json_t *kept = json_object_get(root, "kept");
-    bool yes = json_is_true(json_object_get(kept, "features")) &&
-               json_is_true(json_object_get(kept, "texts"));
-    json_decref(root);
-    return yes;
-}
-
 /* A first answer, before anybody waits for it: brings weights and memory into place, and
  * shows that the model can answer at all. */
 static rf_status warm_up(rf_session *session, rf_error *err)
@@ -141,7 +129,6 @@ static edition *edition_new(const model_slot *s, rf_error *err)
         if (!e->sessions[i] || warm_up(e->sessions[i], err) != RF_OK)
             goto fail;
     }
-    e->examples = keeps_examples(e->model);
     time_t now = time(NULL);
     struct tm utc;
     strftime(e->loaded, sizeof e->loaded, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
@@ -239,7 +226,7 @@ rf_status model_slot_reload(model_slot *s, rf_error *err)
 
 bool edition_can_answer(const edition *e, const rf_answer_options *o, problem *p)
 {
-    if (o->explain && !e->examples)
+    if (o->explain && !rf_model_has_examples(e->model))
         return problem_at(p, "/explain", 422, "no_examples",
                           "the model does not hold its training texts, which explain "
                           "shows; train it with --keep-examples");

@@ -20,7 +20,6 @@ typedef struct edition {
     atomic_ullong *answers; /* [classes + 1], "open" last */
     size_t number;          /* the how manieth, from 1 */
     char loaded[32];        /* when, ISO 8601 in UTC */
-    bool examples;          /* it keeps its training texts */
     atomic_size_t shares;
 } edition;
 

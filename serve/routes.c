@@ -155,7 +155,8 @@ static void put_server(rf_text *t, service *s, const edition *e)
     put_name(t, "file", model_slot_path(s->models));
     rf_text_format(t, ", \"generation\": %zu, \"loaded\": \"%s\"", e->number, e->loaded);
     rf_text_format(t, ", \"uptime_seconds\": %.3f, \"examples\": %s, \"map\": %s",
-                   clock_now() - s->started, e->examples ? "true" : "false",
+                   clock_now() - s->started,
+                   rf_model_has_examples(e->model) ? "true" : "false",
                    rf_model_map_size(e->model) ? "true" : "false");
     rf_text_format(t,
                    ", \"workers\": %zu, \"threads\": %zu, \"max_texts\": %zu, "

@@ -62,6 +62,15 @@ typedef struct exchange {
 /* http.c: libmicrohttpd's side. NULL on failure. fd stays the caller's on failure. */
 struct MHD_Daemon *http_start(service *s, int fd, rf_error *err);
 
+/* door.c: what can be said of a request before its body came. If it is refused x->wrong
+ * says why. */
+bool door_admit(exchange *x, struct MHD_Connection *c, const char *url,
+                const char *method, const char *version);
+bool door_too_large(exchange *x); /* refuses it; always false */
+/* Slow clients hold what they send and what they do not read: if all of them hold too
+ * much it is refused. */
+bool door_memory_full(exchange *x);
+
 /* routes.c: what to do with a request. */
 typedef struct route {
     const char *path;

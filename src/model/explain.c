@@ -34,3 +34,8 @@ rf_status rf_explain(const rf_model *m, const float *feature, rf_neighbour *out,
     free(near);
     return st;
 }
+
+bool rf_model_has_examples(const rf_model *m)
+{
+    return m->n_rows > 0 && m->texts;
+}
