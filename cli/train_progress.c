@@ -4,13 +4,28 @@
 #include "screen.h"
 
 #include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t stop_signal;
+static atomic_llong stop_time; /* of the first signal, in milliseconds */
 
-static void ask_to_stop(int signal)
+/* Who signals a process and then its group (timeout does) sends the signal twice within
+ * a moment and means it once. */
+enum { ONCE_MS = 500 };
+
+static void ask_to_stop(int signum)
 {
-    stop_signal = signal;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    long long ms = now.tv_sec * 1000LL + now.tv_nsec / 1000000, first = 0;
+    if (atomic_compare_exchange_strong(&stop_time, &first, ms)) {
+        stop_signal = signum;
+    } else if (ms - first > ONCE_MS) {
+        signal(signum, SIG_DFL);
+        raise(signum);
+    }
 }
 
 void train_progress_take_signals(void)
@@ -18,7 +33,7 @@ void train_progress_take_signals(void)
     static const int signals[] = {SIGINT, SIGTERM};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction old, new = {.sa_handler = ask_to_stop};
-        new.sa_flags = (int)(SA_RESTART | SA_RESETHAND);
+        new.sa_flags = SA_RESTART;
         sigemptyset(&new.sa_mask);
         /* What the parent chose to ignore (nohup, a background job) stays ignored. */
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)

@@ -25,7 +25,7 @@ rf_status train_progress_open(train_progress *p, bool quiet, const char *log_pat
                               bool more, rf_error *err);
 
 /* From now on SIGINT and SIGTERM are the wish to stop, which train_progress_tell passes
- * on; a second one ends the program at once, as usual. */
+ * on; one that comes half a second later or more ends the program at once, as usual. */
 void train_progress_take_signals(void);
 
 /* An rf_train_progress; user is the train_progress. */

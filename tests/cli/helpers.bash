@@ -82,3 +82,25 @@ json_file() { # file, expression on v
     node -e 'const v = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
         console.log(String(eval(process.argv[2])))' "$@"
 }
+
+# Runs a command in the background until the file "log", which it is asked to write with
+# --log-json, shows $1 times the stage $2; then sends signal $3 and sets $code and
+# $complaint.
+interrupted() { # times, stage, signal, command...
+    local times=$1 stage=$2 signal=$3
+    shift 3
+    rm -f log
+    # a background job of a script ignores SIGINT unless told otherwise
+    env --default-signal=INT "$@" --log-json log 2>stderr &
+    local pid=$!
+    for _ in $(seq 3000); do
+        [ "$(grep -c "\"stage\": \"$stage\"" log 2>/dev/null)" -ge "$times" ] && break
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.01
+    done
+    kill -"$signal" $pid || true
+    code=0
+    wait $pid || code=$?
+    complaint=$(cat stderr)
+    echo "$complaint"
+}

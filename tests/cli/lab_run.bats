@@ -46,7 +46,7 @@ lab() { # words and options of ringfence lab
 @test "interrupted and resumed: the same figures" {
     lab run --out want --seeds 0-2 --methods ans,doc --quiet
     for seconds in 0.05 0.2 0.4; do
-        timeout -s INT $seconds "$rf" lab run --data data --sets toy --ratios 0.5 --encoder "$tiny" \
+        env --default-signal=INT timeout -s INT $seconds "$rf" lab run --data data --sets toy --ratios 0.5 --encoder "$tiny" \
             --epochs 2 --out got --seeds 0-2 --methods ans,doc --quiet || true
     done
     lab run --out got --seeds 0-2 --methods ans,doc --quiet

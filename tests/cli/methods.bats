@@ -71,8 +71,8 @@ methods() {
 
 @test "a method with its own stage 1, interrupted and resumed: the same bytes" {
     train data.tsv --quiet -o want.rf --method doc --epochs 4
-    timeout -s INT 0.3 "$rf" train data.tsv --quiet -o m.rf --encoder "$tiny" $quick --method doc \
-        --epochs 4 --checkpoint ck || true
+    interrupted 2 known INT "$rf" train data.tsv --quiet -o m.rf --encoder "$tiny" $quick --method doc \
+        --epochs 4 --checkpoint ck
     train data.tsv --quiet -o m.rf --method doc --epochs 4 --checkpoint ck --resume
     cmp want.rf m.rf
     run_apart "$rf" train data.tsv -o m.rf --encoder "$tiny" $quick --method convex --epochs 4 \

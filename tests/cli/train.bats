@@ -358,45 +358,55 @@ setup() {
 
 # ---- Stopping ----
 
-# Starts a training in the background, waits until its log shows $1 times the stage $2,
-# sends signal $3, and sets $code and $complaint.
-interrupted() { # times, stage, signal, arguments...
-    local times=$1 stage=$2 signal=$3
-    shift 3
-    rm -f log
-    # a background job of a script ignores SIGINT unless told otherwise
-    env --default-signal=INT "$rf" train data.tsv --encoder "$tiny" $quick $long --log-json log \
-        -o stopped.rf "$@" 2>stderr &
-    local pid=$!
-    for _ in $(seq 1000); do
-        [ "$(grep -c "\"stage\": \"$stage\"" log 2>/dev/null)" -ge "$times" ] && break
-        sleep 0.01
-    done
-    kill -"$signal" $pid
-    code=0
-    wait $pid || code=$?
-    complaint=$(cat stderr)
-    echo "$complaint"
+train_until() { # times, stage, signal, arguments...
+    interrupted "$1" "$2" "$3" "$rf" train data.tsv --encoder "$tiny" $quick $long -o stopped.rf "${@:4}"
 }
 
 @test "interrupted without a checkpoint: stops cleanly and says what would have helped" {
     long="--epochs 5000 --patience 5000 --batch 4"
-    interrupted 2 known INT
+    train_until 2 known INT
     [ "$code" -eq 130 ]
     has "$complaint" "stopped; nothing was kept (--checkpoint DIR would have kept"
-    interrupted 2 known TERM
+    train_until 2 known TERM
     [ "$code" -eq 143 ]
     [ ! -e stopped.rf ]
     [ "$(ls | tr '\n' ' ')" = "data.tsv log stderr " ]
 }
 
+# A training that waits forever, to write its log into a full pipe, cannot stop cleanly.
+@test "a signal sent twice at once is one; a later one ends a training that cannot stop" {
+    mkfifo log
+    exec 7<>log
+    env --default-signal=INT "$rf" train data.tsv --encoder "$tiny" $quick --epochs 100000 \
+        --patience 100000 -o stopped.rf --log-json log 2>stderr 7>&- &
+    pid=$!
+    before=no after=
+    while [ "$before" != "$after" ]; do # until it computes no more
+        before=$after
+        sleep 0.3
+        after=$(cut -d ' ' -f 14 /proc/$pid/stat)
+    done
+    kill -INT $pid
+    sleep 0.05
+    kill -INT $pid
+    sleep 0.6
+    kill -0 $pid
+    kill -INT $pid
+    code=0
+    wait $pid || code=$?
+    exec 7>&-
+    [ "$code" -eq 130 ]
+    [ "$(grep -c stopped stderr)" -eq 0 ]
+    [ ! -e stopped.rf ]
+}
+
 @test "interrupted with a checkpoint and resumed: the same bytes" {
     { labelled 8; for c in $(seq 32); do for i in 1 2 3; do printf 'fence %s text %s\tmore%s\n' $c $i $c; done; done; } >data.tsv
-    long="--epochs 20 --patience 20 --batch 8 --head-steps 20"
+    long="--epochs 100 --patience 100 --batch 8 --head-steps 80"
     train data.tsv $long -o want.rf --quiet
-    interrupted 3 known INT --checkpoint ck
+    train_until 3 known INT --checkpoint ck
     [ "$code" -eq 130 ]
-    [[ "$complaint" =~ "stopped; ck holds "[0-9]+" of 20 epochs: the same command with --resume" ]]
+    [[ "$complaint" =~ "stopped; ck holds "[0-9]+" of 100 epochs: the same command with --resume" ]]
     [ ! -e stopped.rf ]
     # without --resume it is not overwritten
     run_apart train data.tsv $long -o x.rf --checkpoint ck
@@ -406,7 +416,7 @@ interrupted() { # times, stage, signal, arguments...
     run_apart train data.tsv $long --seed 1 -o x.rf --checkpoint ck --resume
     [ "$status" -ne 0 ]
     has "$complaint" "made by another training"
-    interrupted 1 open TERM --checkpoint ck --resume --threads 1
+    train_until 1 open TERM --checkpoint ck --resume --threads 1
     [ "$code" -eq 143 ]
     has "$complaint" "stopped; ck holds the known classes and "
     train data.tsv $long -o got.rf --checkpoint ck --resume --quiet --threads 2

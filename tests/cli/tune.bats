@@ -183,10 +183,10 @@ tune() {
 }
 
 @test "stopped: nothing is left behind" {
-    run_apart env --default-signal=INT timeout -s INT 0.7 "$rf" tune data.tsv -o s.json --encoder "$tiny" $quick --epochs 100000 --patience 100000
-    [ "$status" -eq 124 ] || [ "$status" -eq 130 ]
+    interrupted 1 encode INT "$rf" tune data.tsv -o s.json --encoder "$tiny" $quick --epochs 100000 --patience 100000
+    [ "$code" -eq 130 ]
     has "$complaint" "stopped; nothing was written"
-    [ "$(ls)" = "$(printf 'data.tsv\nstderr')" ]
+    [ "$(ls)" = "$(printf 'data.tsv\nlog\nstderr')" ]
 }
 
 @test "a checkpoint knows tuning and budget" {
