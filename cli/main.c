@@ -4,6 +4,7 @@
 #include "screen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -65,8 +66,18 @@ static void show_man(void)
         "2 wrong usage; 130 and 143 stopped by Ctrl-C or SIGTERM.\n");
 }
 
+/* A standard stream that is closed stays so to those who use it, but its number is taken:
+ * else the next file that is opened, a model perhaps, would be where complaints go. */
+static void hold_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* has that number */
+}
+
 int main(int argc, char **argv)
 {
+    hold_standard_streams();
     if (argc < 2) {
         show_help();
         return EXIT_USAGE;

@@ -356,6 +356,16 @@ setup() {
     cmp all.out none.out
 }
 
+@test "closed standard streams are not mistaken for files that come later" {
+    train data.tsv --quiet -o want.rf
+    "$rf" train data.tsv --encoder "$tiny" $quick -o m.rf --log-json log 2>&-
+    cmp want.rf m.rf
+    [ "$(json_lines log 'v.at(-1).stage')" = written ]
+    run_apart sh -c '"$0" predict m.rf data.tsv >&-' "$rf"
+    [ "$status" -eq 1 ]
+    has "$complaint" "Bad file descriptor"
+}
+
 # ---- Stopping ----
 
 train_until() { # times, stage, signal, arguments...
