@@ -32,6 +32,7 @@ struct keeper {
     kept *first;
     size_t n, working;
     double drain_begun;
+    problem late; /* what a job that has to end is told */
 };
 
 /* ---- Connections ------------------------------------------------------------------- */
@@ -157,16 +158,17 @@ static size_t find_late(keeper *k, double now, job **late)
 }
 
 /* Jobs are ended without the keeper's lock: that wakes their connections. */
-static void look(keeper *k, double now, const problem *why)
+static void look(keeper *k, double now)
 {
     job *late[AT_ONCE];
     size_t n;
     do {
         pthread_mutex_lock(&k->lock);
+        problem why = k->late;
         n = find_late(k, now, late);
         pthread_mutex_unlock(&k->lock);
         for (size_t i = 0; i < n; i++) {
-            job_expire(late[i], why);
+            job_expire(late[i], &why);
             job_return(late[i]);
         }
     } while (n == AT_ONCE);
@@ -184,22 +186,15 @@ static bool time_to_trim(keeper *k)
 static void *keep(void *arg)
 {
     keeper *k = arg;
-    problem late = {0};
     unsigned round = 0;
-    problem_set(&late, 504, "deadline_exceeded",
-                "the answer was not there before the deadline of the request");
     prctl(PR_SET_NAME, "rf-keeper");
     pthread_mutex_lock(&k->lock);
     while (!k->stopping) {
-        struct timespec t;
-        clock_gettime(CLOCK_REALTIME, &t);
-        t.tv_nsec += (long)(TICK * 1e9);
-        t.tv_sec += t.tv_nsec / 1000000000;
-        t.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&k->stop, &k->lock, &t);
+        struct timespec next = clock_in(TICK);
+        pthread_cond_timedwait(&k->stop, &k->lock, &next);
         bool trim = ++round % 20 == 0 && time_to_trim(k);
         pthread_mutex_unlock(&k->lock);
-        look(k, clock_now(), &late);
+        look(k, clock_now());
         if (trim)
             malloc_trim(0);
         pthread_mutex_lock(&k->lock);
@@ -218,8 +213,10 @@ keeper *keeper_new(const keeper_limits *limits, rf_error *err)
         return NULL;
     }
     k->limits = *limits;
+    problem_set(&k->late, 504, "deadline_exceeded",
+                "the answer was not there before the deadline of the request");
     pthread_mutex_init(&k->lock, NULL);
-    pthread_cond_init(&k->stop, NULL);
+    clock_cond_init(&k->stop);
     int code = pthread_create(&k->thread, NULL, keep, k);
     if (code != 0) {
         rf_fail(err, RF_ERR_IO, 0, "cannot start a thread (error %d)", code);
@@ -254,9 +251,10 @@ void keeper_drain(keeper *k)
 void keeper_expire_jobs(keeper *k, const problem *why)
 {
     pthread_mutex_lock(&k->lock);
+    k->late = *why;
     for (kept *c = k->first; c; c = c->next)
         if (c->job)
             c->end = 0;
     pthread_mutex_unlock(&k->lock);
-    look(k, clock_now(), why);
+    look(k, clock_now());
 }
