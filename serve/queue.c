@@ -118,12 +118,12 @@ static size_t take_turn(queue *q, queue_item *items, size_t room, size_t *tokens
 }
 
 size_t queue_take(queue *q, queue_item *items, size_t max_items, size_t max_tokens,
-                  bool *closed)
+                  queue_view *view)
 {
     size_t n = 0, tokens = 0;
     pthread_mutex_lock(&q->lock);
     q->idle++;
-    for (unsigned pokes = q->pokes; !q->first && !q->closed && pokes == q->pokes;)
+    while (!q->first && !q->closed && view->pokes == q->pokes)
         pthread_cond_wait(&q->news, &q->lock);
     size_t share = (q->waiting + q->idle - 1) / q->idle;
     q->idle--;
@@ -131,7 +131,7 @@ size_t queue_take(queue *q, queue_item *items, size_t max_items, size_t max_toke
         max_items = share;
     while (q->first && n < max_items && tokens < max_tokens)
         n += take_turn(q, items + n, max_items - n, &tokens, max_tokens);
-    *closed = q->closed && !q->first && n == 0;
+    *view = (queue_view){q->closed && !q->first && n == 0, q->pokes};
     pthread_mutex_unlock(&q->lock);
     return n;
 }

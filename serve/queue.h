@@ -23,6 +23,12 @@ typedef struct queue_item {
     size_t text;
 } queue_item;
 
+/* What a worker knows of the queue; zeros at first. */
+typedef struct queue_view {
+    bool closed;    /* and empty: nothing will come */
+    unsigned pokes; /* of those, the last one that it has seen */
+} queue_view;
+
 queue *queue_new(size_t capacity, rf_error *err); /* texts */
 void queue_free(queue *q);
 
@@ -30,12 +36,12 @@ void queue_free(queue *q);
 queue_answer queue_add(queue *q, job *j);
 
 /* Waits for texts and takes up to max_items of about max_tokens tokens together, at least
- * one. Waiting texts are divided among the workers that wait. 0: woken by queue_poke, or
- * the queue is closed and empty (*closed tells). */
+ * one. Waiting texts are divided among the workers that wait. 0: there was a queue_poke
+ * since the last call, or the queue is closed and empty. */
 size_t queue_take(queue *q, queue_item *items, size_t max_items, size_t max_tokens,
-                  bool *closed);
+                  queue_view *view);
 
-/* Wakes all that wait. */
+/* Wakes every worker: those that wait now, and those at work when they come back. */
 void queue_poke(queue *q);
 
 /* Nothing can be added any more; what waits can still be taken. */

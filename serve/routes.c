@@ -17,6 +17,17 @@ static void put_name(rf_text *t, const char *key, const char *value)
     rf_text_name(t, value);
 }
 
+/* The library reads from a connection that it resumes, unless it had found nothing to do
+ * for it before it was suspended; and a client that has closed its side, which is its
+ * right, would then be taken for gone. So a handler lets itself be called once more
+ * before it suspends. False: this is the first time. */
+static bool looks_again(exchange *x)
+{
+    bool again = x->looked;
+    x->looked = true;
+    return again;
+}
+
 /* ---- POST /v1/classify ------------------------------------------------------------- */
 
 typedef struct query {
@@ -118,13 +129,8 @@ static enum MHD_Result answer_classify(exchange *x, http_connection *c)
         if (x->job->stream)
             return reply_stream(x, c);
     }
-    /* The library reads from a connection that it resumes, unless it had found nothing to
-     * do for it before it was suspended; and a client that has closed its side, which is
-     * its right, would then be taken for gone. So we let it come back once. */
     problem wrong;
-    bool first = !x->looked;
-    x->looked = true;
-    if (!job_ready(x->job, first ? NULL : c, &wrong))
+    if (!job_ready(x->job, looks_again(x) ? c : NULL, &wrong))
         return MHD_YES; /* we are called again: at once, or when it was resumed */
     return wrong.status ? reply_problem(x, c, &wrong) : reply_answers(x, c);
 }
@@ -229,8 +235,8 @@ static enum MHD_Result answer_reload(exchange *x, http_connection *c)
         return reply_problem(x, c, &p);
     }
     if (x->reload_number == 0) { /* a reload that failed was answered by handle() */
-        if (service_ask_reload(s, x, c))
-            return MHD_YES; /* suspended; we are called again */
+        if (!looks_again(x) || service_ask_reload(s, x, c))
+            return MHD_YES; /* at once, or suspended; we are called again */
         problem_shutting_down(&p);
         return reply_problem(x, c, &p);
     }

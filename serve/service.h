@@ -44,7 +44,7 @@ typedef struct exchange {
     const struct route *route;
     double begun;
     bool active;     /* counted as such */
-    bool looked;     /* for the answers, once */
+    bool looked;     /* see looks_again() in routes.c */
     bool takes_body; /* else it is dropped */
     rf_buffer body;
     size_t held; /* bytes that it had */

@@ -88,11 +88,11 @@ static void *work(void *arg)
     worker *w = arg;
     crew *c = w->crew;
     char name[16];
-    bool closed = false;
+    queue_view view = {0};
     snprintf(name, sizeof name, "rf-worker-%zu", w->number);
     prctl(PR_SET_NAME, name);
-    while (!closed) {
-        size_t n = queue_take(c->queue, w->items, MAX_BATCH, c->max_tokens, &closed);
+    while (!view.closed) {
+        size_t n = queue_take(c->queue, w->items, MAX_BATCH, c->max_tokens, &view);
         model_slot_refresh(c->models, &w->mine);
         if (n == 0)
             continue;

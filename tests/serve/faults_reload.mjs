@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { dir, metric, metrics, modelA, modelB, note, predict, refused, scaled, Server, slow, test, texts, until } from './lib.mjs';
+import { dir, metric, metrics, modelA, modelB, note, predict, refused, request, scaled, Server, sleep, slow, test, texts, until } from './lib.mjs';
 import { load, settled } from './load.mjs';
 
 const token = 'reload-token-0123456789', headers = { Authorization: `Bearer ${token}` };
@@ -82,6 +82,35 @@ export async function run() {
     put(bytes.b);
     assert.equal((await s.ask('POST', '/v1/reload', { headers })).status, 200);
     assert.equal(JSON.stringify((await s.classify({ text: all[0] }, { headers })).json), want.b[0]);
+    await s.stop();
+  });
+
+  await test('reload: asked for by a client that has closed its side, which the server sees late', async () => {
+    const s = await Server.start([served, '--token-file', tokenFile]);
+    for (let i = 2; i < 7; i++) {
+      const c = await s.raw();
+      s.signal('SIGSTOP'); // so that request and end are there together
+      c.send(request('POST', '/v1/reload', headers)).shut();
+      await sleep(100);
+      s.signal('SIGCONT');
+      assert.equal((await c.answer()).json.generation, i);
+      c.drop();
+    }
+    await s.stop();
+  });
+
+  await test('reload during a batch: the old model goes when the batch is done, asked or not', async () => {
+    put(bytes.a);
+    const s = await Server.start([served, '--token-file', tokenFile, '--workers', '1', '--threads', '1', '--max-body', '64M', '--batch-tokens', '1000000']);
+    const models = () => new Set([...fs.readFileSync(`/proc/${s.pid}/maps`, 'utf8').matchAll(/(\d+) +\/memfd:ringfence-model/g)].map(m => m[1])).size;
+    assert.equal(models(), 1);
+    const busy = s.classify({ texts: texts(slow ? 100 : 500, 34, 12000) }, { headers });
+    await until(async () => metric(await metrics(s, { headers }), 'ringfence_requests_active') > 1 || 'not yet', 5000, 'the batch');
+    await sleep(100);
+    assert.equal((await s.ask('POST', '/v1/reload', { headers })).json.generation, 2);
+    assert.equal(models(), 2, 'the batch was done too soon to show anything');
+    assert.equal((await busy).status, 200);
+    await until(() => models() === 1 || models(), 5000, 'models in memory');
     await s.stop();
   });
 

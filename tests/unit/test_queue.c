@@ -46,25 +46,25 @@ static void full_and_closed(void **state)
     (void)state;
     queue *q = new_queue(10);
     queue_item items[16];
-    bool closed;
+    queue_view view = {0};
     job *a = job_of(6, 4), *b = job_of(5, 4), *c = job_of(4, 4), *d = job_of(1, 4);
     assert_int_equal(queue_add(q, a), QUEUE_TAKEN);
     assert_int_equal(queue_add(q, b), QUEUE_FULL); /* all or none */
     assert_int_equal(queue_add(q, c), QUEUE_TAKEN);
     assert_int_equal(queue_add(q, d), QUEUE_FULL);
     assert_int_equal(queue_waiting(q), 10);
-    assert_int_equal(queue_take(q, items, 16, 1000, &closed), 10);
-    assert_false(closed);
+    assert_int_equal(queue_take(q, items, 16, 1000, &view), 10);
+    assert_false(view.closed);
     finish(items, 10);
     assert_int_equal(a->unfinished, 0);
     assert_int_equal(queue_add(q, b), QUEUE_TAKEN); /* there is room again */
     queue_close(q);
     assert_int_equal(queue_add(q, d), QUEUE_CLOSED);
-    assert_int_equal(queue_take(q, items, 16, 1000, &closed), 5); /* is still answered */
-    assert_false(closed);
+    assert_int_equal(queue_take(q, items, 16, 1000, &view), 5); /* is still answered */
+    assert_false(view.closed);
     finish(items, 5);
-    assert_int_equal(queue_take(q, items, 16, 1000, &closed), 0);
-    assert_true(closed);
+    assert_int_equal(queue_take(q, items, 16, 1000, &view), 0);
+    assert_true(view.closed);
     job_leave(a);
     job_leave(b);
     job_leave(c);
@@ -78,18 +78,18 @@ static void batches_keep_to_the_budget(void **state)
     (void)state;
     queue *q = new_queue(100);
     queue_item items[100];
-    bool closed;
+    queue_view view = {0};
     job *a = job_of(30, 32), *big = job_of(2, 1000000);
     assert_int_equal(queue_add(q, a), QUEUE_TAKEN);
-    assert_int_equal(queue_take(q, items, 100, 45, &closed), 5); /* 10 tokens each */
+    assert_int_equal(queue_take(q, items, 100, 45, &view), 5); /* 10 tokens each */
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(items[i].text, i);
-    assert_int_equal(queue_take(q, items + 5, 3, 1000, &closed), 3);
+    assert_int_equal(queue_take(q, items + 5, 3, 1000, &view), 3);
     assert_int_equal(items[5].text, 5);
-    assert_int_equal(queue_take(q, items + 8, 92, 1000, &closed), 22);
+    assert_int_equal(queue_take(q, items + 8, 92, 1000, &view), 22);
     assert_int_equal(queue_add(q, big), QUEUE_TAKEN);
-    assert_int_equal(queue_take(q, items + 30, 70, 45, &closed), 1); /* at least one */
-    assert_int_equal(queue_take(q, items + 31, 69, 45, &closed), 1);
+    assert_int_equal(queue_take(q, items + 30, 70, 45, &view), 1); /* at least one */
+    assert_int_equal(queue_take(q, items + 31, 69, 45, &view), 1);
     finish(items, 32);
     assert_int_equal(queue_waiting(q), 0);
     job_leave(a);
@@ -103,13 +103,13 @@ static void a_small_job_is_not_starved(void **state)
     (void)state;
     queue *q = new_queue(2000);
     queue_item items[2000];
-    bool closed;
+    queue_view view = {0};
     size_t n = 0, at = 0;
     job *many = job_of(1000, 4), *one = job_of(1, 4);
     assert_int_equal(queue_add(q, many), QUEUE_TAKEN);
     assert_int_equal(queue_add(q, one), QUEUE_TAKEN);
     while (queue_waiting(q) > 0)
-        n += queue_take(q, items + n, 64, 1000000, &closed);
+        n += queue_take(q, items + n, 64, 1000000, &view);
     assert_int_equal(n, 1001);
     size_t next = 0;
     for (size_t i = 0; i < n; i++)
@@ -130,7 +130,7 @@ static void a_job_that_is_over_is_left_out(void **state)
     (void)state;
     queue *q = new_queue(100);
     queue_item items[100];
-    bool closed;
+    queue_view view = {0};
     problem late = {0};
     job *gone = job_of(50, 4), *here = job_of(2, 4), *expired = job_of(3, 4);
     problem_set(&late, 504, "deadline_exceeded", "late");
@@ -140,7 +140,7 @@ static void a_job_that_is_over_is_left_out(void **state)
     job_leave(gone); /* freed by the queue */
     job_expire(expired, &late);
     assert_int_equal(expired->wrong.status, 504);
-    size_t n = queue_take(q, items, 100, 1000, &closed);
+    size_t n = queue_take(q, items, 100, 1000, &view);
     assert_int_equal(n, 2);
     assert_ptr_equal(items[0].job, here);
     assert_int_equal(queue_waiting(q), 0);
@@ -156,14 +156,14 @@ static void streams_in_order(void **state)
     (void)state;
     queue *q = new_queue(100);
     queue_item items[4];
-    bool closed;
+    queue_view view = {0};
     char out[2000];
     problem late = {0};
     job *j = job_of(4, 4);
     j->stream = true;
     problem_set(&late, 504, "deadline_exceeded", "late");
     assert_int_equal(queue_add(q, j), QUEUE_TAKEN);
-    assert_int_equal(queue_take(q, items, 4, 1000, &closed), 4);
+    assert_int_equal(queue_take(q, items, 4, 1000, &view), 4);
     finish(items + 0, 1);
     finish(items + 2, 1);
     assert_int_equal(job_read(j, out, 1, NULL), 1); /* the line, then its end */
@@ -194,8 +194,8 @@ static void *take_all(void *arg)
 {
     taker *t = arg;
     queue_item items[64];
-    for (bool closed = false; !closed;) {
-        size_t n = queue_take(t->q, items, 64, 300, &closed);
+    for (queue_view view = {0}; !view.closed;) {
+        size_t n = queue_take(t->q, items, 64, 300, &view);
         finish(items, n);
         t->taken += n;
         t->batches += n > 0;
@@ -237,6 +237,25 @@ static void every_text_is_taken_once(void **state)
         job_leave(jobs[i]);
     }
     free(jobs);
+    queue_free(q);
+}
+
+/* A worker that was at work when it was poked hears of it when it comes back; else it
+ * would keep an old model until somebody asks. */
+static void a_poke_is_not_missed(void **state)
+{
+    (void)state;
+    rf_error err = {0};
+    queue *q = queue_new(10, &err);
+    queue_item items[4];
+    queue_view view = {0}, other = {0};
+    queue_poke(q);
+    queue_poke(q);
+    assert_int_equal(queue_take(q, items, 4, 1000, &view), 0); /* does not wait */
+    assert_false(view.closed);
+    assert_int_equal(queue_take(q, items, 4, 1000, &other), 0);
+    queue_poke(q);
+    assert_int_equal(queue_take(q, items, 4, 1000, &view), 0);
     queue_free(q);
 }
 
@@ -290,6 +309,7 @@ int main(void)
         cmocka_unit_test(a_job_that_is_over_is_left_out),
         cmocka_unit_test(streams_in_order),
         cmocka_unit_test(every_text_is_taken_once),
+        cmocka_unit_test(a_poke_is_not_missed),
         cmocka_unit_test(counts_as_prometheus_reads_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
