@@ -126,15 +126,20 @@ static sigset_t our_signals(void)
 
 /* Who had connected, though nobody had accepted yet, is let in as far as there is room;
  * whoever comes later is turned away. The daemon may still touch the socket, which is
- * returned: it can be closed when the daemon has ended. */
-static int stop_listening(struct MHD_Daemon *daemon)
+ * returned: it can be closed when the daemon has ended.
+ *
+ * libmicrohttpd 0.9.75 keeps a lock, for ever, when it is handed more connections than
+ * its limit allows. So we count; it may be accepting one more at this moment. */
+static int stop_listening(service *s, struct MHD_Daemon *daemon)
 {
-    int fd = MHD_quiesce_daemon(daemon);
-    struct sockaddr_storage from;
-    socklen_t len = sizeof from;
-    for (int c; fd >= 0 && (c = accept(fd, (struct sockaddr *)&from, &len)) >= 0;) {
+    int c, fd = MHD_quiesce_daemon(daemon);
+    size_t n = keeper_connections(s->keeper) + 1;
+    for (; fd >= 0 && n < s->o.max_connections; n++) {
+        struct sockaddr_storage from;
+        socklen_t len = sizeof from;
+        if ((c = accept(fd, (struct sockaddr *)&from, &len)) < 0)
+            break;
         MHD_add_connection(daemon, c, (struct sockaddr *)&from, len);
-        len = sizeof from;
     }
     if (fd >= 0)
         shutdown(fd, SHUT_RD);
@@ -245,7 +250,7 @@ static rf_status serve_on(service *s, listener *l, rf_error *err)
         announce(s, l);
         wait_for_the_end(s);
         atomic_store(&s->draining, true);
-        l->fd = stop_listening(daemon);
+        l->fd = stop_listening(s, daemon);
         drain(s);
     }
     crew_free(workers); /* before the daemon: workers resume connections */

@@ -98,6 +98,19 @@ export async function run() {
     c.drop();
   });
 
+  await test('SIGTERM while more clients wait than there may be connections', async () => {
+    for (let round = 0; round < 10; round++) {
+      const s = await Server.start([modelA, '--max-connections', '6', '--drain', '2']);
+      s.signal('SIGSTOP'); // they and the signal are there together
+      const clients = await Promise.all(Array.from({ length: 30 }, () => s.raw()));
+      for (const c of clients) c.send(request('GET', '/healthz'));
+      s.signal('SIGTERM');
+      s.signal('SIGCONT');
+      assert.deepEqual(await within(15000 * patience, s.ended, `round ${round}: it does not end`), { code: 0, signal: null });
+      for (const c of clients) c.drop();
+    }
+  });
+
   await test('a closed standard error and SIGPIPE do not end it', async () => {
     const s = await Server.start([modelA, '--access-log']);
     s.child.stderr.destroy();
