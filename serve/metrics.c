@@ -133,6 +133,9 @@ void metrics_write(metrics *m, const metrics_state *now, rf_text *out)
     put(out, "ringfence_model_generation", "gauge", "Models loaded since the start.",
         (double)now->generation);
     put(out, "ringfence_uptime_seconds", "gauge", "Time since the start.", now->uptime);
+    put(out, "ringfence_log_lines_lost_total", "counter",
+        "Lines of the log that were dropped, as nobody read them.",
+        (double)now->log_lost);
     put(out, "process_resident_memory_bytes", "gauge", "Memory in use.",
         resident_bytes());
 }

@@ -46,6 +46,7 @@ typedef struct metrics {
 typedef struct metrics_state {
     size_t queue_texts, generation;
     double uptime;
+    unsigned long long log_lost;
 } metrics_state;
 
 void metrics_request(metrics *m, endpoint e, unsigned status);

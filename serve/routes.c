@@ -1,6 +1,7 @@
 /* routes.c - the endpoints: what each answers (docs/SERVE.md) */
 #include "assets.h"
 #include "clock.h"
+#include "log.h"
 #include "service.h"
 
 #include <stdlib.h>
@@ -251,7 +252,8 @@ static enum MHD_Result answer_metrics(exchange *x, http_connection *c)
 {
     service *s = x->service;
     edition *e = model_slot_borrow(s->models);
-    metrics_state now = {queue_waiting(s->queue), e->number, clock_now() - s->started};
+    metrics_state now = {queue_waiting(s->queue), e->number, clock_now() - s->started,
+                         log_lost()};
     rf_text t;
     rf_text_init(&t, REPLY_MAX, "metrics");
     metrics_write(&s->counts, &now, &t);

@@ -301,12 +301,15 @@ rf_status serve_run(const serve_options *options, rf_error *err)
     if (s.o.max_texts > s.o.queue)
         s.o.max_texts = s.o.queue; /* more could never be taken */
     raise_file_limit(&s.o);
-    st = prepare(&s, err);
+    st = log_start(err);
+    if (st == RF_OK)
+        st = prepare(&s, err);
     if (st == RF_OK)
         st = serve_on(&s, &l, err);
     keeper_free(s.keeper);
     model_slot_free(s.models);
     queue_free(s.queue);
+    log_stop();
     if (l.fd >= 0)
         close(l.fd);
     return st;

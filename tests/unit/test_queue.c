@@ -273,7 +273,7 @@ static void counts_as_prometheus_reads_them(void **state)
     metrics_batch(&m, 3, 0.0031);
     metrics_batch(&m, 1000, 100);
     rf_text_init(&t, 1 << 20, "metrics");
-    metrics_write(&m, &(metrics_state){7, 2, 1.5}, &t);
+    metrics_write(&m, &(metrics_state){7, 2, 1.5, 9}, &t);
     metrics_label(&t, "a\"b\\c\nd");
     assert_int_equal(t.status, RF_OK);
     static const char *const lines[] = {
@@ -293,6 +293,7 @@ static void counts_as_prometheus_reads_them(void **state)
         "\nringfence_queue_texts 7\n",
         "\nringfence_model_generation 2\n",
         "\nringfence_uptime_seconds 1.5\n",
+        "\nringfence_log_lines_lost_total 9\n",
         "\"a\\\"b\\\\c\\nd\""};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (!strstr(t.buffer.data, lines[i]))
