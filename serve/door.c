@@ -31,7 +31,7 @@ bool door_memory_full(exchange *x)
 static bool has_method(const char *allow, const char *method)
 {
     size_t len = strlen(method);
-    for (const char *at = allow; (at = strstr(at, method)); at += len)
+    for (const char *at = allow; len && (at = strstr(at, method)); at += len)
         if ((at == allow || at[-1] == ' ') && (at[len] == ',' || at[len] == '\0'))
             return true;
     return false;
@@ -39,6 +39,7 @@ static bool has_method(const char *allow, const char *method)
 
 typedef struct framing {
     unsigned lengths, codings; /* headers that say where the body ends */
+    unsigned hosts;            /* headers that say who is meant */
     bool odd;                  /* one that not everybody may read alike */
 } framing;
 
@@ -50,6 +51,7 @@ static enum MHD_Result look_at_header(void *user, enum MHD_ValueKind kind,
     (void)kind;
     framing *f = user;
     f->lengths += strcasecmp(name, "Content-Length") == 0;
+    f->hosts += strcasecmp(name, "Host") == 0;
     if (strcasecmp(name, "Transfer-Encoding") == 0) {
         f->codings++;
         f->odd |= !value || strcasecmp(value, "chunked") != 0;
@@ -59,15 +61,18 @@ static enum MHD_Result look_at_header(void *user, enum MHD_ValueKind kind,
 }
 
 /* Where a request ends must be beyond doubt, or what is its body to one is another
- * request to somebody else (RFC 9112, 6.3). */
-static bool has_one_end(exchange *x, struct MHD_Connection *c, const char *version)
+ * request to somebody else (RFC 9112, 6.3); and so must be whom it means (3.2). */
+static bool is_clear(exchange *x, struct MHD_Connection *c, const char *version)
 {
     framing f = {0};
     MHD_get_connection_values(c, MHD_HEADER_KIND, look_at_header, &f);
     bool old = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
-    if (f.lengths + f.codings < 2 && !f.odd && !(old && f.codings))
+    if (f.lengths + f.codings < 2 && f.hosts < 2 && !f.odd && !(old && f.codings))
         return true;
     x->close = x->at_once = true;
+    if (f.hosts > 1)
+        return problem_set(&x->wrong, 400, "bad_request",
+                           "found %u Host headers, wanted one", f.hosts);
     return problem_set(
         &x->wrong, 400, "bad_request",
         "found headers that do not say clearly where the body ends, wanted "
@@ -117,7 +122,7 @@ bool door_admit(exchange *x, struct MHD_Connection *c, const char *url,
 {
     service *s = x->service;
     problem *p = &x->wrong;
-    if (!has_one_end(x, c, version))
+    if (!is_clear(x, c, version))
         return false;
     x->route = route_find(url);
     if (!x->route)

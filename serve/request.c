@@ -10,7 +10,32 @@
 #define MAX_DEPTH 16 /* of JSON: far more than a request needs */
 #define OPTIONS 16   /* keys in an object: likewise */
 
-bool request_kind_of(const char *content_type, request_kind *kind)
+/* ---- Headers ----------------------------------------------------------------------- */
+
+static bool is_word(const char *word, const char *at, size_t len)
+{
+    return strlen(word) == len && strncasecmp(word, at, len) == 0;
+}
+
+/* The value of a parameter in ";name=value; ..."; NULL if it is not there. */
+static const char *find_parameter(const char *at, const char *end, const char *name,
+                                  size_t *len)
+{
+    while (at < end && (at = memchr(at, ';', (size_t)(end - at)))) {
+        at++;
+        at += strspn(at, " \t");
+        size_t n = strcspn(at, "=;,");
+        if (at + n >= end || at[n] != '=' || !is_word(name, at, n))
+            continue;
+        at += n + 1;
+        at += *at == '"';
+        *len = strcspn(at, "\";, \t");
+        return at;
+    }
+    return NULL;
+}
+
+bool request_kind_of(const char *content_type, request_kind *kind, problem *p)
 {
     static const struct {
         const char *name;
@@ -23,13 +48,37 @@ bool request_kind_of(const char *content_type, request_kind *kind)
     *kind = REQUEST_JSON;
     if (!content_type)
         return true;
-    size_t len = strcspn(content_type, "; \t");
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strlen(kinds[i].name) == len &&
-            strncasecmp(content_type, kinds[i].name, len) == 0) {
-            *kind = kinds[i].kind;
-            return true;
+    size_t i = 0, n = sizeof kinds / sizeof *kinds, len = strcspn(content_type, "; \t");
+    while (i < n && !is_word(kinds[i].name, content_type, len))
+        i++;
+    if (i == n)
+        return problem_set(
+            p, 415, "unsupported_media_type",
+            "found Content-Type: %.80s, wanted application/json, text/plain "
+            "or application/x-ndjson",
+            content_type);
+    *kind = kinds[i].kind;
+    const char *charset =
+        find_parameter(content_type, strchr(content_type, '\0'), "charset", &len);
+    if (!charset || is_word("utf-8", charset, len) || is_word("us-ascii", charset, len))
+        return true;
+    return problem_set(p, 415, "unsupported_media_type",
+                       "found charset=%.*s, wanted utf-8", len < 40 ? (int)len : 40,
+                       charset);
+}
+
+bool request_accepts_stream(const char *accept)
+{
+    while (*accept) {
+        accept += strspn(accept, ", \t");
+        const char *end = accept + strcspn(accept, ",");
+        size_t len;
+        if (is_word("application/x-ndjson", accept, strcspn(accept, ",; \t"))) {
+            const char *q = find_parameter(accept, end, "q", &len);
+            return !q || strspn(q, "0.") < len; /* q=0: anything but that */
         }
+        accept = end;
+    }
     return false;
 }
 
@@ -142,12 +191,13 @@ static bool no_memory(problem *p)
     return problem_set(p, 503, "out_of_memory", "no memory for the texts of a request");
 }
 
-static bool room_for(job *j, size_t n, const request_limits *limits, problem *p)
+static bool room_for(job *j, size_t n, const char *place, const request_limits *limits,
+                     problem *p)
 {
     if (n > limits->max_texts)
-        return problem_set(p, 413, "too_many_texts",
-                           "found %zu texts, wanted at most %zu in a request", n,
-                           limits->max_texts);
+        return problem_at(p, place, 413, "too_many_texts",
+                          "found %zu texts, wanted at most %zu in a request", n,
+                          limits->max_texts);
     j->texts = calloc(n + 1, sizeof *j->texts);
     return j->texts || no_memory(p);
 }
@@ -237,13 +287,14 @@ static bool read_texts(job *j, json_t *root, const request_limits *limits, probl
                                 : "found neither text nor texts, wanted one of them");
     if (text) {
         j->single = true;
-        return room_for(j, 1, limits, p) && add_json_text(j, text, "/text", limits, p);
+        return room_for(j, 1, "", limits, p) &&
+               add_json_text(j, text, "/text", limits, p);
     }
     if (!json_is_array(texts))
         return problem_at(p, "/texts", 400, "bad_request",
                           "texts: found %s, wanted an array of strings",
                           rf_json_type(texts));
-    if (!room_for(j, json_array_size(texts), limits, p))
+    if (!room_for(j, json_array_size(texts), "/texts", limits, p))
         return false;
     for (size_t i = 0; i < json_array_size(texts); i++) {
         snprintf(place, sizeof place, "/texts/%zu", i);
@@ -312,7 +363,7 @@ static bool read_lines(job *j, request_kind kind, size_t len,
                        const request_limits *limits, problem *p)
 {
     size_t n = count_lines(j->body, len), line = 0;
-    if (!room_for(j, n, limits, p))
+    if (!room_for(j, n, "", limits, p))
         return false;
     if (kind == REQUEST_NDJSON && !(j->json = calloc(n + 1, sizeof *j->json)))
         return no_memory(p);

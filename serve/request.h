@@ -23,8 +23,12 @@ typedef struct request_limits {
 #define REQUEST_MAX_TOP 1000
 #define REQUEST_MAX_EXPLAIN 100
 
-/* What a Content-Type means; false if it is none of the three. NULL: JSON. */
-bool request_kind_of(const char *content_type, request_kind *kind);
+/* What a Content-Type means; false if it is none of the three, or says that the bytes are
+ * not UTF-8. NULL: JSON. */
+bool request_kind_of(const char *content_type, request_kind *kind, problem *p);
+
+/* Whether an Accept header names JSON Lines. */
+bool request_accepts_stream(const char *accept);
 
 /* An option of the query, as text. */
 bool request_option(job *j, const char *name, const char *value,

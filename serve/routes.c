@@ -45,10 +45,31 @@ static enum MHD_Result take_option(void *user, enum MHD_ValueKind kind, const ch
     return request_option(q->job, name, value, q->limits, q->wrong) ? MHD_YES : MHD_NO;
 }
 
-static bool wants_stream(http_connection *c, request_kind kind)
+static enum MHD_Result look_for_stream(void *user, enum MHD_ValueKind kind,
+                                       const char *name, const char *value)
 {
-    const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
-    return kind == REQUEST_NDJSON || (accept && strstr(accept, "application/x-ndjson"));
+    (void)kind;
+    bool *stream = user;
+    if (strcasecmp(name, "Accept") == 0 && value)
+        *stream |= request_accepts_stream(value);
+    return MHD_YES;
+}
+
+/* What the headers say of the body, and of the answer that is wanted. */
+static bool read_headers(http_connection *c, request_kind *kind, bool *stream, problem *p)
+{
+    const char *coding =
+        MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Encoding");
+    if (coding && strcasecmp(coding, "identity") != 0)
+        return problem_set(p, 415, "unsupported_media_type",
+                           "found Content-Encoding: %.80s, wanted a body as it is",
+                           coding);
+    if (!request_kind_of(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type"),
+                         kind, p))
+        return false;
+    *stream = *kind == REQUEST_NDJSON;
+    MHD_get_connection_values(c, MHD_HEADER_KIND, look_for_stream, stream);
+    return true;
 }
 
 static bool can_answer(exchange *x, const job *j, problem *p)
@@ -69,14 +90,11 @@ static bool begin_job(exchange *x, http_connection *c, problem *p)
     if (!j)
         return problem_set(p, 503, "out_of_memory", "no memory for a request");
     j->options = rf_answer_options_default();
-    if (!request_kind_of(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type"),
-                         &kind))
-        return problem_set(p, 415, "unsupported_media_type",
-                           "wanted application/json, text/plain or application/x-ndjson");
+    if (!read_headers(c, &kind, &j->stream, p))
+        return false;
     MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, take_option, &q);
     if (p->status)
         return false;
-    j->stream = wants_stream(c, kind);
     char *body = x->body.data;
     size_t len = x->body.len;
     x->body.data = NULL;
@@ -292,7 +310,9 @@ static enum MHD_Result answer_page(exchange *x, http_connection *c)
 const route *route_find(const char *path)
 {
     /* Clients may send the whole address (RFC 9112, 3.2.2). */
-    if (strncasecmp(path, "http://", 7) == 0 || strncasecmp(path, "https://", 8) == 0)
+    if (strncasecmp(path, "http://", 7) == 0)
+        path = strchr(path + 7, '/');
+    else if (strncasecmp(path, "https://", 8) == 0)
         path = strchr(path + 8, '/');
     if (!path)
         path = "/";

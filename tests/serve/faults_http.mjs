@@ -60,6 +60,18 @@ export async function run() {
         c.drop();
       }
     }],
+    ['HTTP: bytes that are not what they seem are not classified', async () => {
+      const plain = headers => server.ask('POST', '/v1/classify', { body: 'how do i pay', headers: { 'Content-Type': 'text/plain', ...headers } });
+      assert.equal((await plain({})).status, 200);
+      assert.equal((await plain({ 'Content-Encoding': 'identity' })).status, 200);
+      assert.equal((await plain({ 'Content-Type': 'text/plain; charset="UTF-8"' })).status, 200);
+      for (const h of [{ 'Content-Encoding': 'gzip' }, { 'Content-Encoding': 'identity, br' }, { 'Content-Type': 'text/plain; charset=iso-8859-1' }]) refused(await plain(h), 415, 'unsupported_media_type');
+    }],
+    ['HTTP: a whole address as the target: its path counts, and nothing else', async () => {
+      const get = async target => { const c = await server.raw(); c.send(request('GET', target)); const a = await c.answer(); c.drop(); return a; };
+      for (const target of ['http://127.0.0.1/healthz', 'HTTPS://x/healthz', 'http:///healthz']) assert.deepEqual((await get(target)).json, { status: 'ok' }, target);
+      for (const target of ['http://?/healthz', 'http://x?/healthz', 'https://x']) assert.equal((await get(target)).type, 'text/html', target);
+    }],
     ['HTTP: Connection: close is obeyed; HTTP/1.0 is answered and closed', async () => {
       for (const bytes of [classifyBytes(fine, { Connection: 'close' }), `POST /v1/classify HTTP/1.0\r\nContent-Length: ${body.length}\r\n\r\n${body}`]) {
         const c = await server.raw();

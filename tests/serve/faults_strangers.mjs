@@ -13,7 +13,9 @@ export async function run() {
     for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '[::2]', '10.0.0.1', '']) refused(await status(`Host: ${host}`), 403, 'forbidden');
     assert.equal((await status(`Host: ${ours}`, `Origin: http://${ours}`)).status, 200);
     for (const origin of ['http://evil.example', 'null', `http://${ours}.evil.example`]) refused(await status(`Host: ${ours}`, `Origin: ${origin}`), 403, 'forbidden');
+    refused(await status(`Host: ${ours}`, 'Host: evil.example'), 400, 'bad_request');
     await s.stop();
+    ends([modelA, '--allow-origin', 'http://friend.example/'], 2, '--allow-origin', 'friend.example/');
     const open = await Server.start([modelA, '--allow-origin', 'http://friend.example']);
     const asked = origin => open.ask('POST', '/v1/classify', { json: { text: 'x' }, headers: { Origin: origin } });
     assert.equal((await asked('http://friend.example')).status, 200);

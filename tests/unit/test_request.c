@@ -156,12 +156,46 @@ static void content_types(void **state)
                  {"application/jso", -1},
                  {"application/jsonx", -1},
                  {"text/html", -1},
-                 {"multipart/form-data", -1}};
+                 {"multipart/form-data", -1},
+                 {"text/plain; format=flowed; charset=\"utf-8\"", REQUEST_PLAIN},
+                 {"text/plain; CharSet=us-ascii", REQUEST_PLAIN},
+                 {"text/plain; xcharset=latin1", REQUEST_PLAIN},
+                 {"text/plain; charset", REQUEST_PLAIN},
+                 {"text/plain; charset=iso-8859-1", -1},
+                 {"text/plain;charset=utf-16", -1},
+                 {"application/json; charset=utf-88", -1},
+                 {"text/plain; charset=", -1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         request_kind kind;
-        bool good = request_kind_of(cases[i].name, &kind);
+        problem p = {0};
+        bool good = request_kind_of(cases[i].name, &kind, &p);
+        assert_int_equal(p.status, good ? 0 : 415);
         assert_int_equal(good ? (int)kind : -1, cases[i].kind);
     }
+}
+
+static void streams(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *accept;
+        bool stream;
+    } cases[] = {{"", false},
+                 {"*/*", false},
+                 {"application/json", false},
+                 {"application/x-ndjson", true},
+                 {"APPLICATION/X-NDJSON", true},
+                 {"application/json, application/x-ndjson;q=0.5", true},
+                 {"text/html ,application/x-ndjson ; charset=utf-8; q=1", true},
+                 {"application/json, application/x-ndjson;q=0", false},
+                 {"application/x-ndjson; q=0.000, application/json;q=1", false},
+                 {"application/x-ndjson, application/json;q=0", true},
+                 {"application/x-ndjson-not", false},
+                 {"xapplication/x-ndjson", false},
+                 {",,;", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (request_accepts_stream(cases[i].accept) != cases[i].stream)
+            fail_msg("Accept: %s", cases[i].accept);
 }
 
 /* ---- What is refused --------------------------------------------------------------- */
@@ -194,7 +228,7 @@ static void refused(void **state)
         {REQUEST_JSON, "{\"texts\": \"a\"}", 400, "bad_request", "/texts"},
         {REQUEST_JSON, "{\"texts\": [\"a\", {}]}", 400, "bad_request", "/texts/1"},
         {REQUEST_JSON, "{\"texts\": [\"\", \"\", \"\", \"\", \"\"]}", 413,
-         "too_many_texts", ""},
+         "too_many_texts", "/texts"},
         {REQUEST_JSON, "{\"texts\": [\"a\", \"123456789012345678901\"]}", 413,
          "text_too_long", "/texts/1"},
         {REQUEST_JSON, "{\"text\": \"a\", \"top_k\": -1}", 400, "bad_request", "/top_k"},
@@ -334,6 +368,7 @@ int main(void)
         cmocka_unit_test(options_of_the_body),
         cmocka_unit_test(options_of_the_query),
         cmocka_unit_test(content_types),
+        cmocka_unit_test(streams),
         cmocka_unit_test(refused),
         cmocka_unit_test(deep_nesting),
         cmocka_unit_test(raw_zero_bytes),
