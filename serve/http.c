@@ -215,6 +215,8 @@ static struct MHD_Daemon *start(service *s, int fd, const char *cert, const char
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)cert},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, /* RFC 8996 forbids the two */
+         (void *)(uintptr_t) "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"},
         {MHD_OPTION_END, 0, NULL}};
     struct MHD_Daemon *d = MHD_start_daemon(
         flags, 0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, note_complaint,
@@ -225,7 +227,7 @@ static struct MHD_Daemon *start(service *s, int fd, const char *cert, const char
         MHD_OPTION_NOTIFY_COMPLETED, exchange_ends, s, MHD_OPTION_URI_LOG_CALLBACK,
         exchange_begins, s, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-        MHD_OPTION_ARRAY, cert ? tls : tls + 2, MHD_OPTION_END);
+        MHD_OPTION_ARRAY, cert ? tls : tls + 3, MHD_OPTION_END);
     if (!d && cert)
         rf_fail(err, RF_ERR_IO, 0,
                 "cannot start HTTPS with --tls-cert %s, --tls-key %s: %s", s->o.tls_cert,

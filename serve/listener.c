@@ -90,13 +90,16 @@ rf_status listener_open(listener *l, const char *address, bool only_loopback,
     if (code != 0)
         return rf_fail(err, RF_ERR_ARG, 0, "--listen %s: %s", address,
                        gai_strerror(code));
-    rf_status st =
-        only_loopback && !is_loopback(found->ai_addr)
-            ? rf_fail(err, RF_ERR_ARG, 0,
-                      "--listen %s: anybody who can reach this machine could ask; give a "
-                      "--token-file, or --insecure if that is what you want",
-                      address)
-            : bind_to(l, found, address, err);
+    /* A name may have addresses that this machine cannot use: IPv6 where there is none.
+     */
+    rf_status st = RF_ERR_ARG;
+    for (const struct addrinfo *a = found; a && st != RF_OK; a = a->ai_next)
+        st = only_loopback && !is_loopback(a->ai_addr)
+                 ? rf_fail(err, RF_ERR_ARG, 0,
+                           "--listen %s: anybody who can reach this machine could ask; "
+                           "give a --token-file, or --insecure if that is what you want",
+                           address)
+                 : bind_to(l, a, address, err);
     freeaddrinfo(found);
     return st;
 }

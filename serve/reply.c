@@ -25,6 +25,7 @@ static enum MHD_Result send_off(exchange *x, struct MHD_Connection *c,
     header(r, "X-Content-Type-Options", "nosniff");
     if (s->o.allow_origin) {
         header(r, "Access-Control-Allow-Origin", s->o.allow_origin);
+        header(r, "Access-Control-Expose-Headers", "Retry-After");
         header(r, "Vary", "Origin");
     }
     if (x->close || atomic_load(&s->draining))

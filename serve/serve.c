@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define TOKENS_PER_THREAD 512 /* of a batch: see docs/SPEED.md */
-#define MAX_THREADS 4         /* per worker, unless told otherwise */
+#define FEW_THREADS 4         /* per worker or more, unless told otherwise */
 #define SPARE_FILES 64        /* beyond those of connections */
 #define LAST_WORDS 20         /* hundredths of a second for answers on their way */
 
@@ -195,7 +195,7 @@ static void raise_file_limit(serve_options *o)
     r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > wanted ? wanted : r.rlim_max;
     rlim_t has = setrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur : had;
     if (has < wanted) {
-        size_t room = has > 2 * SPARE_FILES ? (size_t)has - SPARE_FILES : SPARE_FILES;
+        size_t room = (size_t)(has > 2 * SPARE_FILES ? has - SPARE_FILES : has / 2);
         if (room < o->max_connections)
             o->max_connections = room;
         log_line("the system allows %zu open files: at most %zu connections", (size_t)has,
@@ -203,11 +203,20 @@ static void raise_file_limit(serve_options *o)
     }
 }
 
+/* "https://example.org:8080", as browsers write it in the header: nothing behind it. */
+static bool is_origin(const char *s)
+{
+    const char *host = strstr(s, "://");
+    return strcmp(s, "*") == 0 ||
+           (host && host > s && host[3] && !strpbrk(host + 3, "/?#"));
+}
+
 static rf_status check(const serve_options *o, rf_error *err)
 {
     if (!o->tls_cert != !o->tls_key)
         return rf_fail(err, RF_ERR_ARG, 0, "--tls-cert and --tls-key belong together");
-    if (o->allow_origin && (!*o->allow_origin || strpbrk(o->allow_origin, "\r\n\t ,")))
+    if (o->allow_origin &&
+        (!is_origin(o->allow_origin) || strpbrk(o->allow_origin, "\r\n\t ,")))
         return rf_fail(err, RF_ERR_ARG, 0,
                        "--allow-origin is \"%.100s\", wanted one origin such as "
                        "https://example.org, or *",
@@ -215,14 +224,18 @@ static rf_status check(const serve_options *o, rf_error *err)
     return RF_OK;
 }
 
+static size_t at_least_one(size_t n)
+{
+    return n ? n : 1;
+}
+
 static void choose_threads(serve_options *o)
 {
     size_t cpus = rf_cpu_count();
-    if (!o->threads)
-        o->threads = o->workers ? (cpus / o->workers ? cpus / o->workers : 1)
-                                : (cpus < MAX_THREADS ? cpus : MAX_THREADS);
     if (!o->workers)
-        o->workers = cpus / o->threads ? cpus / o->threads : 1;
+        o->workers = at_least_one(cpus / (o->threads ? o->threads : FEW_THREADS));
+    if (!o->threads)
+        o->threads = at_least_one(cpus / o->workers);
     if (!o->batch_tokens)
         o->batch_tokens = TOKENS_PER_THREAD * o->threads;
 }
@@ -285,6 +298,11 @@ rf_status serve_run(const serve_options *options, rf_error *err)
     service s = {.o = *options};
     listener l = {.fd = -1};
     sigset_t set = our_signals();
+    /* First of all: a SIGHUP that comes early waits. Every thread inherits this; only the
+     * main thread takes them. */
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a model too large for the system's limit is an error */
     rf_status st = check(&s.o, err);
     if (st == RF_OK && s.o.token_file)
         st = tokens_read(&s.tokens, s.o.token_file, err);
@@ -292,9 +310,6 @@ rf_status serve_run(const serve_options *options, rf_error *err)
         st = listener_open(&l, s.o.listen, s.tokens.n == 0 && !s.o.insecure, err);
     if (st != RF_OK)
         return st;
-    /* Every thread inherits this; only the main thread waits for them. */
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
     /* By default glibc keeps up to 64 MiB of what a big request needed, per thread. */
     mallopt(M_TRIM_THRESHOLD, 128 << 10);
     choose_threads(&s.o);

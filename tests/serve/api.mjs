@@ -403,6 +403,9 @@ await test('TLS: with a certificate, and refused with bad ones', async () => {
   await assert.rejects(server.ask('GET', '/healthz')); // plain HTTP is not for this port
   await assert.rejects(server.ask('GET', '/healthz', { module: https }), /self.signed/); // without the authority
   assert.equal((await over('GET', '/healthz')).status, 200);
+  const speaks = version => server.ask('GET', '/healthz', { module: https, extra: { minVersion: version, maxVersion: version, ciphers: 'ALL:@SECLEVEL=0', ca: fs.readFileSync(cert) } });
+  for (const v of ['TLSv1.2', 'TLSv1.3']) assert.equal((await speaks(v)).status, 200, v);
+  for (const v of ['TLSv1', 'TLSv1.1']) await assert.rejects(speaks(v), /before secure TLS|alert|protocol|version/i);
   agent.destroy();
   await server.stop();
   ends([modelA, '--tls-cert', cert], 2, '--tls-key');

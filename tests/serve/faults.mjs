@@ -4,7 +4,7 @@
 import { done, note } from './lib.mjs';
 
 const begin = Date.now();
-for (const part of ['json', 'http', 'clients', 'reload', 'signals', 'strangers', 'memory']) {
+for (const part of ['json', 'http', 'clients', 'reload', 'signals', 'strangers', 'system', 'memory']) {
   const start = Date.now();
   await (await import(`./faults_${part}.mjs`)).run();
   note(`faults_${part}: ${((Date.now() - start) / 1000).toFixed(1)} s`);

@@ -1,6 +1,6 @@
 // faults_strangers.mjs - those who may not ask, and those who ask so that others cannot
 import assert from 'node:assert/strict';
-import { classifyBytes, modelA, note, patience, refused, Server, sleep, slow, test, texts, until, within, write } from './lib.mjs';
+import { classifyBytes, ends, modelA, note, patience, refused, Server, sleep, slow, test, texts, until, within, write } from './lib.mjs';
 
 const get = (target, ...lines) => [`GET ${target} HTTP/1.1`, ...lines, '', ''].join('\r\n');
 const token = '0123456789abcdef0123456789abcdef';

@@ -67,13 +67,15 @@ process.on('exit', () => running.forEach(s => s.child.kill('SIGKILL')));
 export class Server {
   // args: MODEL and options; --listen is added unless it is there, and several workers, so that
   // they can get into each other's way on a machine with few CPUs too
-  static async start(args, { env = {}, wait = 20000 * patience } = {}) {
+  // files: how many it may have open
+  static async start(args, { env = {}, wait = 20000 * patience, files } = {}) {
     const s = new Server();
     if (!args.includes('--listen')) args = [...args, '--listen', '127.0.0.1:0'];
     if (!args.includes('--workers') && !args.includes('--threads')) args = [...args, '--workers', '3', '--threads', '1'];
     s.args = args;
     s.log = '';
-    s.child = spawn(program, ['serve', ...args], { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const command = [...(files ? ['sh', '-c', `ulimit -n ${files}; exec "$0" "$@"`] : []), program, 'serve', ...args];
+    s.child = spawn(command[0], command.slice(1), { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     s.pid = s.child.pid;
     s.out = '';
     s.child.stdout.on('data', d => { s.out += d; });
