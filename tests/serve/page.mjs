@@ -294,13 +294,13 @@ await test('faults in labelled texts are told by line', () => visit(main, wide, 
   await ready(page);
   for (const [data, want] of Object.entries(faults)) {
     await page.fill('#data', data);
-    await page.locator('#report').evaluate(r => { r.hidden = true; });
     await page.click('#measure');
     if (want) {
       await page.locator('#eval-error').waitFor();
       assert.match(await page.locator('#eval-error').textContent(), want, JSON.stringify(data));
     } else await page.locator('#report .tiles').waitFor();
     assert.equal(await page.locator('#eval-error').isVisible(), want !== null);
+    assert.equal(await page.locator('#report').isVisible(), want === null, 'the figures of other data');
   }
 }));
 
@@ -355,6 +355,33 @@ await test('a server that goes away is waited for, and one that comes back is us
   }, /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
   await kill(second);
 });
+
+await test('a server that refuses is quoted', async () => {
+  const address = new URL(main.url);
+  const other = await browser.browserType().launch({ executablePath: process.argv[2], args: ['--no-sandbox', '--host-resolver-rules=MAP models.example 127.0.0.1'] });
+  try {
+    const page = await other.newPage();
+    await page.goto(`http://models.example:${address.port}/`);
+    await page.waitForSelector('#state[data-state=away]');
+    await until('why', async () => /^refuses, trying again: found Host: models\.example:\d+, wanted a name of this machine/.test(await page.locator('#state').innerText()));
+  } finally {
+    await other.close();
+  }
+});
+
+await test('what is typed while the examples are on their way stays', () => visit(main, wide, async page => {
+  await ready(page);
+  let go;
+  const held = new Promise(r => { go = r; });
+  await page.route('**/v1/classify*', async (route, r) => { if (/"explain":1\b/.test(r.postData())) await held; await route.continue(); });
+  await page.click('#sample');
+  await page.fill('#texts', 'mine');
+  const answered = page.waitForResponse(r => /"explain":1\b/.test(r.request().postData() ?? ''));
+  go();
+  await answered;
+  await new Promise(r => setTimeout(r, 200));
+  assert.equal(await page.inputValue('#texts'), 'mine');
+}));
 
 await test('a server with a token asks for it, and takes it', async () => {
   fs.writeFileSync(file('token'), 'a-secret-of-24-letters-x\n', { mode: 0o600 });
