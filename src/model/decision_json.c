@@ -9,9 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MAX_JSON                                                                         \
-    ((size_t)256 << 20) /* bytes; texts of neighbours are what may be long               \
-                         */
+#define MAX_JSON ((size_t)256 << 20) /* bytes; texts of neighbours may be long */
 
 typedef struct writing {
     rf_text text;
