@@ -28,7 +28,7 @@
 #define TOKENS_PER_THREAD 512 /* of a batch: see docs/SPEED.md */
 #define FEW_THREADS 4         /* per worker or more, unless told otherwise */
 #define SPARE_FILES 64        /* beyond those of connections */
-#define LAST_WORDS 20         /* hundredths of a second for answers on their way */
+#define LAST_WORDS 50         /* hundredths of a second for the next answer to be sent */
 
 serve_options serve_options_default(void)
 {
@@ -252,6 +252,20 @@ static void announce(const service *s, const listener *l)
     edition_return(e);
 }
 
+/* Answers that are on their way arrive, however many there are, as long as one after the
+ * other does. */
+static void say_last_words(service *s)
+{
+    size_t left = atomic_load(&s->counts.active);
+    for (int i = 0; i < LAST_WORDS && left > 0; i++) {
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+        size_t now = atomic_load(&s->counts.active);
+        if (now < left)
+            i = 0;
+        left = now;
+    }
+}
+
 /* Everything but the socket is there. */
 static rf_status serve_on(service *s, listener *l, rf_error *err)
 {
@@ -269,8 +283,7 @@ static rf_status serve_on(service *s, listener *l, rf_error *err)
     crew_free(workers); /* before the daemon: workers resume connections */
     if (!daemon)
         return err->code;
-    for (int i = 0; i < LAST_WORDS && atomic_load(&s->counts.active) > 0; i++)
-        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    say_last_words(s);
     MHD_stop_daemon(daemon);
     log_line("ended");
     return RF_OK;
