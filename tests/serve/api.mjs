@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import https from 'node:https';
 import path from 'node:path';
-import { bearer, done, ends, hostileTexts, keepAlive, metric, metrics, modelA, modelB, note, predict, refused, request, root, runProgram, scratch, Server, slow, test, texts, write } from './lib.mjs';
+import { bearer, done, ends, hostileTexts, keepAlive, metric, metrics, modelA, modelB, note, predict, refused, request, root, runProgram, scratch, Server, slow, test, texts, until, write } from './lib.mjs';
 import { running } from './api_running.mjs';
 import { check, resolve } from './schema.mjs';
 
@@ -13,6 +13,7 @@ const tokens = ['first-token-0123456789', 'second-token-abcdefghij'];
 const tokenFile = write('tokens', `# comment line\n${tokens[0]}\n\n# another\n${tokens[1]}\n`);
 const same = (got, want, what) => assert.equal(JSON.stringify(got), JSON.stringify(want), what);
 
+const begin = Date.now();
 const plain = await Server.start([modelA, '--workers', '2', '--threads', '2', '--max-text', '8K', '--max-texts', '300', '--max-body', '256K']);
 const locked = await Server.start([modelB, '--token-file', tokenFile]);
 
@@ -190,7 +191,7 @@ await test('deadline_ms 1 with many texts: 504, and soon', async () => {
   assert.equal((await server.classify({ text: 'x', deadline_ms: 5000 })).status, 200);
   // What is given up does not hold up others for as long as its work would take.
   same((await server.classify({ text: 'how do i pay' })).json, predict(modelA, ['how do i pay'])[0]);
-  assert.equal(metric(await metrics(server), 'ringfence_queue_texts'), 0);
+  await until(async () => metric(await metrics(server), 'ringfence_queue_texts') === 0 || 'not empty', 'the queue');
   await server.stop();
 });
 
@@ -295,7 +296,7 @@ await test('ndjson: a bad line is named', async () => {
 });
 
 await test('a stream begins before it is done', async () => {
-  const server = await Server.start([modelA, '--workers', '1', '--threads', '1', '--max-body', '64M']), all = texts(slow ? 120 : 500, 6, 16000);
+  const server = await Server.start([modelA, '--workers', '1', '--threads', '1', '--max-body', '64M', '--deadline', '300']), all = texts(slow ? 120 : 500, 6, 16000);
   const begin = Date.now(), want = predict(modelA, all), work = Date.now() - begin, times = [];
   const a = await server.ask('POST', '/v1/classify', { body: all.join('\n'), type: 'text/plain', headers: { Accept: 'application/x-ndjson' }, onData: () => times.push(Date.now()) });
   same(a.lines, want);
@@ -303,7 +304,7 @@ await test('a stream begins before it is done', async () => {
   note(`first line ${span} ms before the last; predict takes ${work} ms for all`);
   assert.ok(times.length > 3 && span > work / 5, `${times.length} pieces within ${span} ms`);
   await server.stop();
-}, 60);
+});
 
 await test('many at once get their own answers', async () => {
   const all = texts(300, 7), want = predict(modelA, all), agent = keepAlive(16);
@@ -318,7 +319,7 @@ await test('/v1/model tells the file, the limits and the model', async () => {
   const { model, server } = (await plain.ask('GET', '/v1/model')).json;
   assert.deepEqual([server.max_texts, server.max_text_bytes, server.max_body_bytes, server.deadline_ms, server.generation, server.examples], [300, 8192, 262144, 30000, 1, true]);
   assert.ok(server.file.endsWith('a.rf'), server.file);
-  assert.ok(Math.abs(Date.parse(server.loaded) - Date.now()) < 300000, server.loaded);
+  assert.ok(Date.parse(server.loaded) > begin - 2000 && Date.parse(server.loaded) <= Date.now(), server.loaded);
   assert.deepEqual(model, JSON.parse(runProgram(['inspect', modelA, '--json']).out));
   assert.equal(plain.threadNames().filter(n => n.startsWith('rf-worker')).length, server.workers);
   assert.equal((await locked.ask('GET', '/v1/model', { headers: bearer(tokens[0]) })).json.server.examples, false);
@@ -416,7 +417,7 @@ await test('TLS: with a certificate, and refused with bad ones', async () => {
   ends([modelA, '--tls-cert', write('bad-cert.pem', 'not a certificate\n'), '--tls-key', key], 1, 'bad-cert.pem');
   ends([modelA, '--tls-cert', cert, '--tls-key', scratch('other-key.pem')], 1, /cert\.pem|other-key\.pem/);
   ends([modelA, '--tls-cert', key, '--tls-key', cert], 1, /key\.pem|cert\.pem/);
-}, 60);
+});
 
 await running({ plain, tokens, tokenFile });
 

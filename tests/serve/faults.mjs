@@ -1,5 +1,5 @@
 // faults.mjs DIR - the service among bad clients, bad requests and bad days. Models in DIR.
-// Prints TAP. Every test is bounded in time; the whole takes less than 150 seconds, with a
+// Prints TAP. Every test is bounded in time; the whole takes about two minutes, with a
 // sanitizer's build (RF_SLOW=1) too.
 import { done, note } from './lib.mjs';
 

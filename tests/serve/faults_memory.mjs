@@ -49,17 +49,17 @@ async function starved(every) {
   fs.writeFileSync(file, '');
   const clients = load(3, s.port, next);
   await sleep(1500);
+  await until(() => Object.keys(counts.codes).length > 0 || 'none', 'answers refused');
   await settled(clients);
   const refusedThen = Object.values(counts.codes).reduce((a, b) => a + b, 0);
   fs.rmSync(file);
   note(`one in ${every} allocations of the workers fails: ${refusedThen} refused ${JSON.stringify(counts.codes)}, all the others right`);
-  assert.ok(refusedThen > 0, 'no allocation failed, so nothing was tested');
   assert.ok(s.alive());
   await calm();
-  await until(() => s.fds() <= level.fds || s.fds(), 3000, `open files, wanted ${level.fds}`);
+  await until(() => s.fds() <= level.fds || s.fds(), `open files, wanted ${level.fds}`);
   assert.equal(s.threads(), level.threads);
-  assert.ok(s.rss() < level.rss + 16, `RSS ${level.rss} -> ${s.rss()} MiB`);
-  assert.equal(metric(await metrics(s), 'ringfence_queue_texts'), 0);
+  await until(() => s.rss() < level.rss + 16 || s.rss(), `RSS in MiB, wanted ${level.rss} + 16`);
+  await until(async () => metric(await metrics(s), 'ringfence_queue_texts') === 0 || 'not empty', 'the queue');
   await s.stop();
 }
 
@@ -72,7 +72,7 @@ export async function run() {
   }
 
   await test('memory: after a storm of all kinds of requests it is where it was', async () => {
-    const s = await Server.start([modelA, '--receive-timeout', '2', '--send-timeout', '2', '--max-body', '1M']), files = s.fds();
+    const s = await Server.start([modelA, '--max-body', '1M', '--deadline', '300', '--receive-timeout', '6', '--idle-timeout', '6']), files = s.fds();
     const all = texts(200, 71), want = predict(modelA, all).map(x => JSON.stringify(x)), many = texts(slow ? 300 : 1000, 72);
     const brokenOnes = ['{', '{"text": 1}', '{"texts": [1]}', '[' .repeat(5000), '{"text": "' + 'x'.repeat(70000) + '"}', JSON.stringify({ texts: Array(3000).fill('x') }), '\ud800'];
     const storm = async (small, big, broken) => {
@@ -98,18 +98,19 @@ export async function run() {
     await storm(scaled(1000), scaled(20), scaled(50)); // warm
     const level = { rss: s.rss(), threads: s.threads() };
     const names = s.threadNames().sort().join();
-    await until(() => s.fds() === files || s.fds(), 5000, `open files, wanted ${files}`);
+    await until(() => s.fds() === files || s.fds(), `open files, wanted ${files}`);
     await storm(scaled(20000), scaled(200), scaled(500));
-    await until(() => s.fds() === files || s.fds(), 5000, `open files, wanted ${files}`);
+    await until(() => s.fds() === files || s.fds(), `open files, wanted ${files}`);
+    // A sanitizer keeps what was freed for a while; so does malloc, for seconds.
+    const most = level.rss + (slow ? 400 : 16);
+    await until(() => s.rss() < most || s.rss(), `RSS in MiB, wanted ${most}`);
     const after = s.rss();
     note(`RSS ${level.rss.toFixed(1)} MiB after the warm-up, ${after.toFixed(1)} after ${scaled(20000)} small, ${scaled(200)} big and ${scaled(1000)} broken requests`);
     assert.equal(s.threads(), level.threads);
     assert.equal(s.threadNames().sort().join(), names);
-    // A sanitizer keeps what was freed for a while.
-    assert.ok(after < level.rss + (slow ? 400 : 16), `RSS ${level.rss} -> ${after} MiB, wanted at most 16 more`);
     const m = await metrics(s);
     assert.equal(metric(m, 'ringfence_queue_texts'), 0);
     assert.ok(metric(m, 'ringfence_requests_active') <= 1);
     await s.stop();
-  }, 80);
+  }, 400);
 }

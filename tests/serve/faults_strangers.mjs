@@ -1,6 +1,6 @@
 // faults_strangers.mjs - those who may not ask, and those who ask so that others cannot
 import assert from 'node:assert/strict';
-import { classifyBytes, ends, modelA, note, patience, refused, Server, sleep, slow, test, texts, until, within, write } from './lib.mjs';
+import { classifyBytes, ends, enough, modelA, note, patience, refused, Server, sleep, slow, test, texts, until, within, write } from './lib.mjs';
 
 const get = (target, ...lines) => [`GET ${target} HTTP/1.1`, ...lines, '', ''].join('\r\n');
 const token = '0123456789abcdef0123456789abcdef';
@@ -44,15 +44,15 @@ export async function run() {
   });
 
   await test('strangers: headers that not everybody reads alike never make two requests', async () => {
-    const s = await Server.start([modelA]), hidden = get('/healthz', 'Host: localhost');
+    const s = await Server.start([modelA, '--receive-timeout', '30', '--idle-timeout', '30']), hidden = get('/healthz', 'Host: localhost');
     const odd = [`Content-Length : ${hidden.length}`, `Content-Length\t: ${hidden.length}`, 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked, identity', 'Transfer-Encoding : chunked'];
     for (const lines of [...odd.map(l => [l]), ['Transfer-Encoding: chunked', 'Transfer-Encoding: identity']]) {
       const c = await s.raw(), begin = Date.now();
       c.send(['POST /v1/classify HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n') + hidden).shut();
-      const all = (await c.rest(8000)).toString('latin1');
+      const all = (await c.rest()).toString('latin1');
       assert.ok(all.split('HTTP/1.1 ').length - 1 <= 1, `${lines}: ${all.slice(0, 600)}`);
       assert.ok(!all.includes('200 OK'), `${lines}: ${all.slice(0, 300)}`);
-      assert.ok(Date.now() - begin < 3000 * patience, `${lines}: told late`);
+      assert.ok(Date.now() - begin < 20000 * patience, `${lines}: told late`);
     }
     await s.stop();
   });
@@ -72,17 +72,17 @@ export async function run() {
   });
 
   await test('strangers: texts of clients that were reset are not worked on', async () => {
-    const s = await Server.start([modelA, '--workers', '1', '--threads', '1', '--max-body', '64M']), all = texts(slow ? 500 : 2000, 71, 600);
-    const c = await Promise.all([0, 1, 2, 3].map(() => s.raw())), least = all.length / 2;
+    const s = await Server.start([modelA, '--workers', '1', '--threads', '1', '--max-body', '64M', '--queue', '20000']), all = texts(slow ? 500 : 2000, 71, 600);
+    const c = await Promise.all(Array.from({ length: 8 }, () => s.raw())), least = 3 * all.length; // a second of work
     const look = async () => {
       const { text } = await s.ask('GET', '/metrics');
       return { waiting: Number(/^ringfence_queue_texts (\d+)/m.exec(text)[1]), done: Number(/^ringfence_texts_total (\d+)/m.exec(text)[1]) };
     };
     c.forEach(x => x.send(classifyBytes({ texts: all })));
     let then;
-    await until(async () => (then = await look()).waiting > least || `${then.waiting} waiting, ${then.done} done`, 20000, 'texts in the queue');
+    await until(async () => (then = await look()).waiting > least || `${then.waiting} waiting, ${then.done} done`, 'texts in the queue');
     c.forEach(x => x.reset());
-    await until(async () => (await look()).waiting === 0 || 'still there', 20000, 'an empty queue');
+    await until(async () => (await look()).waiting === 0 || 'still there', 'an empty queue');
     const more = (await look()).done - then.done;
     note(`${then.waiting} texts waited when their clients were reset; ${more} were still worked on`);
     assert.ok(more < then.waiting * 0.7, `${more} of ${then.waiting} were still worked on`);
@@ -101,15 +101,15 @@ export async function run() {
       const { text } = await s.ask('GET', '/metrics'), active = number(text, 'ringfence_requests_active') - 1;
       const seen = active + number(text, 'ringfence_requests_total\\{endpoint="/v1/classify",code="200"\\}');
       return (seen >= n + 1 && active > 140) || `${seen} seen, ${active} under way`;
-    }, 20000, 'requests');
+    }, 'requests');
     s.signal('SIGTERM');
-    await sleep(100);
+    await until(() => s.log.includes('ending') || s.log.slice(-300), 'a word of the end');
     s.signal('SIGTERM');
     const by = {};
-    for (const x of c) { const a = await x.answer(20000).catch(() => ({ status: 'closed' })); by[a.status] = (by[a.status] ?? 0) + 1; }
+    for (const x of c) { const a = await x.answer().catch(() => ({ status: 'closed' })); by[a.status] = (by[a.status] ?? 0) + 1; }
     note(`${n} waiting requests: ${JSON.stringify(by)}`);
     assert.ok(!by.closed, JSON.stringify(by));
-    assert.equal((await within(10000 * patience, s.ended, 'it does not end')).code, 0);
+    assert.equal((await within(enough, s.ended, 'it does not end')).code, 0);
   });
 
   await test('signals: a storm of SIGHUP does not hide SIGTERM', async () => {
@@ -117,7 +117,7 @@ export async function run() {
     const storm = setInterval(() => s.alive() && s.signal('SIGHUP'), 2);
     await sleep(500);
     s.signal('SIGTERM');
-    const end = await within(5000 * patience, s.ended, 'SIGTERM was not seen').finally(() => clearInterval(storm));
+    const end = await within(enough, s.ended, 'SIGTERM was not seen').finally(() => clearInterval(storm));
     assert.equal(end.code, 0);
   });
 }

@@ -27,7 +27,7 @@ function serve(model, listen = '127.0.0.1:0', ...options) {
       const found = (said += text).match(/listening on (http:\/\/127\.0\.0\.1:(\d+))/);
       if (found) ready({ child, url: found[1], listen: `127.0.0.1:${found[2]}` });
     });
-    child.on('exit', code => failed(new Error(`serve ended with ${code}: ${said}`)));
+    child.on('close', code => { running.delete(child); failed(new Error(`serve ended with ${code}: ${said}`)); });
   });
 }
 const kill = ({ child }) => new Promise(gone => {
@@ -43,7 +43,7 @@ const kill = ({ child }) => new Promise(gone => {
 // test; `expected` is for complaints that belong to it.
 async function visit(server, options, run, expected = /^$/) {
   const context = await browser.newContext({ acceptDownloads: true, ...options }), page = await context.newPage(), trouble = [];
-  page.setDefaultTimeout(15000);
+  page.setDefaultTimeout(60000);
   page.on('console', m => trouble.push('console: ' + m.text()));
   page.on('pageerror', e => trouble.push('error: ' + e));
   page.on('dialog', d => { trouble.push('dialog: ' + d.message()); d.dismiss(); });
@@ -64,7 +64,7 @@ async function visit(server, options, run, expected = /^$/) {
 }
 // The page's policy forbids what Playwright's waitForFunction does.
 async function until(what, check) {
-  for (const end = Date.now() + 15000; ;) {
+  for (const end = Date.now() + 60000; ;) {
     const got = await check();
     if (got) return got;
     assert.ok(Date.now() < end, 'waited in vain: ' + what);
@@ -197,8 +197,16 @@ await test('the map, and marks where the server says', () => visit(main, wide, a
   await shot(page, 'map');
 }));
 
+// How many times longer than on an idle machine the same work takes here and now, at least 1.
+function slowness() {
+  const work = () => { const begin = performance.now(); for (let i = 0, x = 0; i < 2e7; i++) x = (x * 31 + i) | 0; return performance.now() - begin; };
+  for (let i = 0; i < 3; i++) work(); // until it is compiled
+  return Math.max(1, ...Array.from({ length: 10 }, () => work() / 50));
+}
+
 await test('a thousand lines do not freeze the page', () => visit(main, wide, async page => {
   await ready(page);
+  const before = slowness();
   await page.evaluate(() => { window.long.length = 0; });
   await paste(page, '#texts', lines.join('\n'));
   assert.equal(await page.locator('#go').innerText(), 'Classify 1,000 texts');
@@ -212,17 +220,20 @@ await test('a thousand lines do not freeze the page', () => visit(main, wide, as
   await page.locator('.row').nth(240).locator('.head').click();
   await page.locator('.row').nth(240).locator('.near li').first().waitFor();
   const long = await page.evaluate(() => window.long);
-  assert.ok(Math.max(0, ...long) < 250, `tasks of ${long} ms`);
+  const times = Math.max(before, slowness());
+  assert.ok(Math.max(0, ...long) < 250 * times, `tasks of ${long} ms, machine ${times.toFixed(1)} times as slow as an idle one`);
   await page.evaluate(() => scrollTo(0, 0));
   await shot(page, 'many');
 }));
 
 await test('many lines can be cancelled, and a busy server is waited for', () => visit(main, wide, async page => {
-  let busy = 0;
+  let busy = 0, cancel;
+  const cancelled = new Promise(r => { cancel = r; });
   await page.route('**/v1/classify', async route => {
-    if (busy++ < 2) return route.fulfill({ status: 429, headers: { 'Retry-After': '1' }, contentType: 'application/json', body: '{"error":{"code":"queue_full","message":"full","pointer":""}}' });
-    await new Promise(r => setTimeout(r, 100));
-    return route.continue();
+    const number = busy++;
+    if (number < 2) return route.fulfill({ status: 429, headers: { 'Retry-After': '1' }, contentType: 'application/json', body: '{"error":{"code":"queue_full","message":"full","pointer":""}}' });
+    if (number > 4) await cancelled; // some answers, but never all
+    return route.continue().catch(() => {}); // it may have been given up
   });
   await ready(page);
   await paste(page, '#texts', lines.join('\n'));
@@ -235,6 +246,7 @@ await test('many lines can be cancelled, and a busy server is waited for', () =>
   const [, n] = (await page.locator('#summary').innerText()).match(/^(\d+) texts:/);
   assert.ok(+n > 0 && +n < 1000, n);
   assert.equal(await page.locator('#stop').isVisible(), false);
+  cancel();
 }, /429/));
 
 await test('figures of an evaluation are those of ringfence eval', () => visit(main, wide, async page => {
@@ -344,7 +356,8 @@ await test('a server that goes away is waited for, and one that comes back is us
     await new Promise(r => setTimeout(r, 600));
     assert.equal(await page.locator('.row').count(), 1); // what was there stays
     await shot(page, 'away');
-    second = await serve('other.rf', first.listen);
+    // Somebody else may have the port for a moment.
+    for (let tries = 60; !second; tries--) second = await serve('other.rf', first.listen).catch(async e => { if (!tries) throw e; await new Promise(r => setTimeout(r, 500)); });
     await ready(page);
     await until('the answer of the other model', async () => (await shownRows(page)).length === 2 && await page.locator('h1').innerText() === 'other.rf');
     const want = predict('other.rf', ['where is my parcel', 'the chain fell off']);
@@ -529,7 +542,7 @@ await test('the policy allows the page and nothing else', () => visit(main, wide
 await test('the server ends in peace', async () => {
   const ended = new Promise(r => main.child.on('exit', (code, signal) => r(signal ?? code)));
   main.child.kill('SIGTERM');
-  assert.equal(await Promise.race([ended, new Promise(r => setTimeout(r, 15000, 'not at all').unref())]), 0);
+  assert.equal(await Promise.race([ended, new Promise(r => setTimeout(r, 60000, 'not at all').unref())]), 0);
 });
 
 await done();
