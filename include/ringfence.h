@@ -32,6 +32,8 @@
  *            number of threads may share them. An rf_tokenizer, an rf_embedder and an
  *            rf_session are one caller's working state: one thread uses one at a time.
  *            Any number of threads may look at an rf_dataset while none adds to it.
+ *            After fork() the child makes its own embedders and sessions; it neither uses
+ *            nor frees those of its parent, whose threads it does not have.
  *   Freeing  Every _free accepts NULL.
  *   Bits     The same input gives the same bits for any number of threads and whatever
  *            else is in the batch (on one kernel variant, see rf_kernels_name).
@@ -217,7 +219,9 @@ RF_API rf_status rf_embed(rf_embedder *embedder, const char *const *texts,
  * batch is full or rf_embedder_flush is called. Memory stays constant however many and
  * however long the texts are. feature is [width], valid during the call.
  * A failure drops the texts not yet delivered, the one being fed included; the embedder
- * can be used again. Without a sink features are computed and dropped. */
+ * can be used again. Without a sink features are computed and dropped. A sink cannot use
+ * the embedder that calls it (RF_ERR_ARG). Features are finite: a NaN or an infinity,
+ * which weights may cause that are absurdly large, is RF_ERR_NUMERIC. */
 typedef rf_status (*rf_feature_sink)(void *user, const float *feature, rf_error *err);
 RF_API void rf_embedder_set_sink(rf_embedder *embedder, rf_feature_sink sink, void *user);
 RF_API rf_status rf_embedder_feed(rf_embedder *embedder, const char *bytes, size_t len,
@@ -422,7 +426,9 @@ RF_API rf_status rf_classify(rf_session *session, const char *text, size_t len,
                              rf_decision *out, rf_error *err);
 
 /* Many texts: the sink is called in input order, on the calling thread. Also as a stream,
- * each text in as many pieces as the caller likes; see rf_embedder_feed. */
+ * each text in as many pieces as the caller likes; see rf_embedder_feed. A sink cannot
+ * use the session that calls it (RF_ERR_ARG). All numbers are finite, else
+ * RF_ERR_NUMERIC. */
 typedef rf_status (*rf_decision_sink)(void *user, const rf_decision *decision,
                                       rf_error *err);
 RF_API rf_status rf_classify_all(rf_session *session, const char *const *texts,
@@ -484,7 +490,8 @@ RF_API rf_answer_options rf_answer_options_default(void); /* top 5 */
 
 /* decision must still be valid; options may be NULL. *json is NUL-terminated and freed
  * with free(), its length goes to *len if that is not NULL; NULL on failure: what
- * rf_explain and rf_model_place fail with, or RF_ERR_NOMEM. */
+ * rf_explain and rf_model_place fail with, RF_ERR_LIMIT beyond 256 MiB, or RF_ERR_NOMEM.
+ */
 RF_API rf_status rf_decision_json(const rf_model *model, const rf_decision *decision,
                                   const rf_answer_options *options, char **json,
                                   size_t *len, rf_error *err);

@@ -17,6 +17,7 @@
 #include "encoder/forward.h"
 
 #include "base/memory.h"
+#include "num/kernels.h"
 #include "text/tokenizer.h"
 #include "text/vocab.h"
 
@@ -51,6 +52,7 @@ struct rf_embedder {
     bool *ends_text; /* [max_rows] the last row of its text */
     float *features; /* [max_rows, width] */
     size_t n_rows;
+    bool delivering;
 
     /* The text being delivered, when it has several rows */
     double *window_sum; /* [width] */
@@ -140,6 +142,9 @@ static void encode_block(rf_embedder *m)
 
 /* ---- Delivering -------------------------------------------------------------------- */
 
+static const char not_finite[] = "the features of a text hold a NaN or an infinity: the "
+                                 "encoder's weights are too large";
+
 static rf_status deliver_row(rf_embedder *m, size_t row, rf_error *err)
 {
     size_t width = m->encoder->config.width;
@@ -156,6 +161,8 @@ static rf_status deliver_row(rf_embedder *m, size_t row, rf_error *err)
         m->window_sum[i] = 0.0;
     }
     m->window_rows = 0;
+    if (!rf_kernels()->all_finite(z, width))
+        return rf_fail(err, RF_ERR_NUMERIC, 0, "%s", not_finite);
     return m->sink ? m->sink(m->sink_user, z, err) : RF_OK;
 }
 
@@ -164,10 +171,20 @@ static rf_status run_block(rf_embedder *m, rf_error *err)
     rf_status st = RF_OK;
     if (m->n_rows > 0)
         encode_block(m);
+    m->delivering = true;
     for (size_t r = 0; r < m->n_rows && st == RF_OK; r++)
         st = deliver_row(m, r, err);
+    m->delivering = false;
     m->n_rows = 0;
     return st;
+}
+
+/* The block that is being delivered must not change. */
+static rf_status not_from_sink(const rf_embedder *m, rf_error *err)
+{
+    return m->delivering
+               ? rf_fail(err, RF_ERR_ARG, 0, "an embedder cannot be used by its own sink")
+               : RF_OK;
 }
 
 void rf_embedder_drop(rf_embedder *m)
@@ -202,14 +219,16 @@ static rf_status close_row(rf_embedder *m, bool ends_text, rf_error *err)
 }
 
 /* The tokenizer's sink. In window mode it sends ids without end: a full row is closed,
- * and the next one begins with the second half of its content. */
+ * and the next one begins with the second half of its content. An end token may be the
+ * end of the text, or not: then another id comes, and the row was full. */
 static rf_status take_id(void *user, int32_t id, rf_error *err)
 {
     rf_embedder *m = user;
     const rf_vocab *vocab = m->encoder->vocab;
     size_t max = m->options.max_tokens;
-    if (m->row_len == max - 1 && id != vocab->sep) {
-        m->row[m->row_len++] = vocab->sep;
+    if (m->row_len == max || (m->row_len == max - 1 && id != vocab->sep)) {
+        if (m->row_len < max)
+            m->row[m->row_len++] = vocab->sep;
         rf_status st = close_row(m, false, err);
         if (st != RF_OK)
             return st;
@@ -229,6 +248,8 @@ void rf_embedder_set_sink(rf_embedder *m, rf_feature_sink sink, void *user)
 
 rf_status rf_embedder_feed(rf_embedder *m, const char *bytes, size_t len, rf_error *err)
 {
+    if (not_from_sink(m, err) != RF_OK)
+        return RF_ERR_ARG;
     rf_status st = rf_tokenizer_feed(m->tokenizer, bytes, len, err);
     return st == RF_OK ? st : drop_all(m, st);
 }
@@ -245,6 +266,8 @@ static rf_status finish_text(rf_embedder *m, rf_error *err)
 
 rf_status rf_embedder_end_text(rf_embedder *m, rf_error *err)
 {
+    if (not_from_sink(m, err) != RF_OK)
+        return RF_ERR_ARG;
     rf_status st = finish_text(m, err);
     if (st == RF_OK)
         st = close_row(m, true, err);
@@ -254,6 +277,8 @@ rf_status rf_embedder_end_text(rf_embedder *m, rf_error *err)
 
 rf_status rf_embedder_flush(rf_embedder *m, rf_error *err)
 {
+    if (not_from_sink(m, err) != RF_OK)
+        return RF_ERR_ARG;
     rf_status st = run_block(m, err);
     return st == RF_OK ? st : drop_all(m, st);
 }
@@ -355,6 +380,8 @@ rf_status rf_embedder_states(rf_embedder *m, const char *text, size_t len, int l
         return rf_fail(err, RF_ERR_LIMIT, 0, "text has %zu tokens, room for %zu",
                        *n_tokens, cap);
     rf_team_run(m->team, work_states, &j);
+    if (!rf_kernels()->all_finite(m->workspaces[0].x, *n_tokens * c->width))
+        return rf_fail(err, RF_ERR_NUMERIC, 0, "%s", not_finite);
     memcpy(out, m->workspaces[0].x, *n_tokens * c->width * sizeof(float));
     return RF_OK;
 }

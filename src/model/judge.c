@@ -63,14 +63,14 @@ static void judge_known(const job *j, size_t from, size_t n, float *scratch)
 }
 
 /* Of a model with heads, the class is that of the head that accepts most: on dev data the
- * heads know the classes apart better than the classifier does. A NaN never wins. */
+ * heads know the classes apart better than the classifier does. */
 static void judge_margins(const job *j, size_t row)
 {
     size_t classes = j->m->classes, best = 0;
     const float *margins = j->out->margins + row * classes;
     float *p = j->out->probabilities + row * classes;
     for (size_t c = 1; c < classes; c++)
-        if (margins[c] > margins[best] || isnan(margins[best]))
+        if (margins[c] > margins[best])
             best = c;
     j->out->verdicts[row] = (rf_verdict){(uint32_t)best, (uint32_t)best};
     memcpy(p, margins, classes * sizeof(float));

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "encoder/embedder.h"
 #include "model/judge.h"
+#include "num/kernels.h"
 
 #include <assert.h>
 #include <math.h>
@@ -26,6 +27,7 @@ struct rf_session {
 
     /* The block */
     size_t n_rows;
+    bool delivering;
     float *features; /* [judge.max_rows, width] */
     rf_judge judge;
 };
@@ -34,7 +36,7 @@ struct rf_session {
 
 /* A known answer if the fence that decides lets the text in. p = sigmoid(bias + slope
  * margin) is the confidence that the text is of a known class at all; among the known
- * classes the softmax divides it. A margin that is NaN rejects. */
+ * classes the softmax divides it. */
 static rf_decision decide(const rf_session *s, size_t row)
 {
     const rf_judge *j = &s->judge;
@@ -47,8 +49,6 @@ static rf_decision decide(const rf_session *s, size_t row)
                      .probabilities = j->probabilities + row * classes,
                      .margins = j->margins + row * classes,
                      .feature = s->features + row * s->model->known.width};
-    if (isnan(d.margin))
-        d.margin = -INFINITY;
     const rf_calibration *c = &s->model->calibration;
     double margin = (double)c->bias + (double)c->slope * (double)d.margin;
     d.confidence =
@@ -63,12 +63,28 @@ static rf_status run_block(rf_session *s, rf_error *err)
     rf_status st = RF_OK;
     rf_judge_rows(&s->judge, s->model, s->features, s->n_rows,
                   rf_embedder_team(s->embedder));
+    size_t numbers = s->n_rows * s->model->classes;
+    if (!rf_kernels()->all_finite(s->judge.margins, numbers) ||
+        !rf_kernels()->all_finite(s->judge.probabilities, numbers))
+        return rf_fail(err, RF_ERR_NUMERIC, 0,
+                       "a margin or probability is a NaN or an infinity: the model's "
+                       "weights are too large");
+    s->delivering = true;
     for (size_t i = 0; s->sink && i < s->n_rows && st == RF_OK; i++) {
         rf_decision d = decide(s, i);
         st = s->sink(s->sink_user, &d, err);
     }
+    s->delivering = false;
     s->n_rows = 0;
     return st;
+}
+
+/* The block that is being delivered must not change. */
+static rf_status not_from_sink(const rf_session *s, rf_error *err)
+{
+    return s->delivering
+               ? rf_fail(err, RF_ERR_ARG, 0, "a session cannot be used by its own sink")
+               : RF_OK;
 }
 
 /* The embedder's sink. */
@@ -100,17 +116,24 @@ void rf_session_set_sink(rf_session *s, rf_decision_sink sink, void *user)
 
 rf_status rf_session_feed(rf_session *s, const char *bytes, size_t len, rf_error *err)
 {
+    if (not_from_sink(s, err) != RF_OK)
+        return RF_ERR_ARG;
     return drop_if_failed(s, rf_embedder_feed(s->embedder, bytes, len, err));
 }
 
 rf_status rf_session_end_text(rf_session *s, rf_error *err)
 {
+    if (not_from_sink(s, err) != RF_OK)
+        return RF_ERR_ARG;
     return drop_if_failed(s, rf_embedder_end_text(s->embedder, err));
 }
 
 rf_status rf_session_flush(rf_session *s, rf_error *err)
 {
-    rf_status st = rf_embedder_flush(s->embedder, err);
+    rf_status st = not_from_sink(s, err);
+    if (st != RF_OK)
+        return st;
+    st = rf_embedder_flush(s->embedder, err);
     if (st == RF_OK)
         st = run_block(s, err);
     return drop_if_failed(s, st);
@@ -121,6 +144,8 @@ rf_status rf_session_flush(rf_session *s, rf_error *err)
 rf_status rf_classify_all(rf_session *s, const char *const *texts, const size_t *lens,
                           size_t n, rf_decision_sink sink, void *user, rf_error *err)
 {
+    if (not_from_sink(s, err) != RF_OK)
+        return RF_ERR_ARG;
     if (rf_embedder_in_text(s->embedder))
         return rf_fail(err, RF_ERR_ARG, 0,
                        "a text is being fed; end it before giving whole texts");

@@ -207,6 +207,11 @@ rf_vocab *rf_vocab_builder_finish(rf_vocab_builder *b, const rf_special_names *n
         special(v, b->name, "start", names->cls, &v->cls, err) != RF_OK ||
         special(v, b->name, "end", names->sep, &v->sep, err) != RF_OK)
         return NULL;
+    if (v->unk == v->cls || v->unk == v->sep) {
+        rf_fail(err, RF_ERR_FORMAT, 0,
+                "%s: the unknown token is also the start or the end token", b->name);
+        return NULL;
+    }
     b->vocab = NULL;
     return v;
 }

@@ -163,6 +163,8 @@ static void config_names(void **state)
          "no unknown token \"[UNK]\""},
         {"{\"unk_token\": \"<unk>\", \"cls_token\": \"<t>\", \"sep_token\": \"</s>\"}",
          "no start token \"<t>\""},
+        {"{\"unk_token\": \"</s>\", \"cls_token\": \"<s>\", \"sep_token\": \"</s>\"}",
+         "the unknown token is also the start or the end token"},
         {"{\"cls_token\": 7}", "cls_token"},
         {"{\"sep_token\": \"\"}", "sep_token"},
         {"{\"unk_token\": {\"content\": null}}", "unk_token"},
@@ -179,7 +181,7 @@ static void config_names(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         rf_error err = {0};
         assert_null(from_text(TEXT(text), bad[i].config, &err));
-        assert_error(&err, RF_ERR_FORMAT, i < 2 ? "vocab.txt" : "flags.json", bad[i].a);
+        assert_error(&err, RF_ERR_FORMAT, i < 3 ? "vocab.txt" : "flags.json", bad[i].a);
     }
 }
 

@@ -232,6 +232,33 @@ static void not_finite(void **state)
     }
 }
 
+/* Each number is one, but not what comes of them. */
+static void finite_but_too_large(void **state)
+{
+    (void)state;
+    weights w;
+    rf_error err = {0};
+    const char *text = "where";
+    size_t len = 5, n;
+    float out[8 * 32];
+    read_weights(&w, "encoder");
+    entry *e = entry_of(&w, "encoder.layer.1.output.LayerNorm.weight");
+    for (size_t i = 0; i < e->size / sizeof(float); i++)
+        ((float *)(void *)e->data)[i] = 3e38f;
+    write_weights(&w, 0);
+    rf_encoder *encoder = rf_encoder_load(dir, &err);
+    rf_embedder *m = encoder ? rf_embedder_new(encoder, NULL, &err) : NULL;
+    assert_non_null(m);
+    assert_int_equal(rf_embed(m, &text, &len, 1, out, &err), RF_ERR_NUMERIC);
+    assert_error(&err, RF_ERR_NUMERIC, "a NaN or an infinity");
+    assert_int_equal(rf_embedder_states(m, text, len, 2, out, 8, &n, &err),
+                     RF_ERR_NUMERIC);
+    assert_int_equal(rf_embedder_states(m, text, len, 1, out, 8, &n, &err), RF_OK);
+    rf_embedder_free(m);
+    rf_encoder_free(encoder);
+    release_weights(&w);
+}
+
 /* What is allowed and must not change a bit: LayerNorm's old names, and weights at odd
  * addresses. */
 static void same_features(void **state)
@@ -269,10 +296,8 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(missing_tensor),
-        TEST(wrong_type_or_rank),
-        TEST(not_finite),
-        TEST(same_features),
+        TEST(missing_tensor),       TEST(wrong_type_or_rank), TEST(not_finite),
+        TEST(finite_but_too_large), TEST(same_features),
     };
     return cmocka_run_group_tests_name("bad weights", tests, NULL, NULL);
 }

@@ -259,6 +259,66 @@ static void endless_text_in_windows(void **state)
     free(c);
 }
 
+/* The end token is a word like any other to who types it. */
+static void end_tokens_in_windows(void **state)
+{
+    const fixture *f = *state;
+    rf_embed_options o = rf_embed_options_default();
+    o.long_text = RF_LONG_WINDOW;
+    rf_embedder *m = make(f, 1, o);
+    float out[WIDTH];
+    char text[6 * 400];
+    const char *p = text;
+    size_t len = sizeof text;
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = "[SEP] "[i % 6];
+    for (size_t skip = 0; skip < 60; skip++) { /* wherever it falls in a row */
+        memset(text, 'a', skip);
+        assert_int_equal(rf_embed(m, &p, &len, 1, out, NULL), RF_OK);
+    }
+    rf_embedder_free(m);
+}
+
+typedef struct meddler {
+    rf_embedder *embedder;
+    collected kept;
+} meddler;
+
+static rf_status meddle(void *user, const float *feature, rf_error *err)
+{
+    meddler *a = user;
+    const char *text = "x";
+    size_t len = 1, n;
+    float out[40 * WIDTH];
+    assert_int_equal(rf_embedder_feed(a->embedder, "x", 1, NULL), RF_ERR_ARG);
+    assert_int_equal(rf_embedder_end_text(a->embedder, NULL), RF_ERR_ARG);
+    assert_int_equal(rf_embedder_flush(a->embedder, NULL), RF_ERR_ARG);
+    assert_int_equal(rf_embed(a->embedder, &text, &len, 1, out, NULL), RF_ERR_ARG);
+    assert_int_equal(rf_embedder_states(a->embedder, text, len, 0, out, 40, &n, NULL),
+                     RF_ERR_ARG);
+    return collect(&a->kept, feature, err);
+}
+
+/* It is refused, and nothing is lost or delivered twice. */
+static void a_sink_cannot_use_its_embedder(void **state)
+{
+    const fixture *f = *state;
+    meddler *a = calloc(1, sizeof *a);
+    a->embedder = make(f, 2, rf_embed_options_default());
+    a->kept.fail_at = SIZE_MAX;
+    rf_embedder_set_sink(a->embedder, meddle, a);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(rf_embedder_feed(a->embedder, f->texts[i], f->lens[i], NULL),
+                         RF_OK);
+        assert_int_equal(rf_embedder_end_text(a->embedder, NULL), RF_OK);
+    }
+    assert_int_equal(rf_embedder_flush(a->embedder, NULL), RF_OK);
+    assert_int_equal(a->kept.n, N);
+    assert_memory_equal(a->kept.rows, f->alone, sizeof f->alone);
+    rf_embedder_free(a->embedder);
+    free(a);
+}
+
 static void long_texts_are_counted(void **state)
 {
     const fixture *f = *state;
@@ -348,6 +408,8 @@ int main(void)
         cmocka_unit_test(same_bits_for_any_threads_and_batch),
         cmocka_unit_test(streaming_equals_whole_texts),
         cmocka_unit_test(a_failing_sink_leaves_a_usable_embedder),
+        cmocka_unit_test(a_sink_cannot_use_its_embedder),
+        cmocka_unit_test(end_tokens_in_windows),
         cmocka_unit_test(pooling_by_definition),
         cmocka_unit_test(windows_by_definition),
         cmocka_unit_test(endless_text_in_windows),

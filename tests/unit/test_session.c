@@ -278,20 +278,27 @@ static void a_margin_of_zero_accepts(void **state)
     rf_model_free(m);
 }
 
-static void a_margin_that_is_no_number_rejects(void **state)
+/* "open", with confidence, because a sum has overflowed, would be a lie. */
+static void what_is_no_number_is_no_answer(void **state)
 {
     (void)state;
     rf_model *m = tiny_model_new(4, 0.0f);
-    for (size_t c = 0; c < 4; c++)
-        *rf_head_at(&m->heads, c).b3 = c == 3 ? 100.0f : NAN;
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
     rf_session *s = make(m, 1);
+    kept before, after;
     rf_decision d = classify(s, "where", 5);
-    assert_int_equal(d.class_index, d.nearest);
-    assert_int_equal(d.margin_class, 3);
-    *rf_head_at(&m->heads, 3).b3 = NAN;
-    d = classify(s, "where", 5);
-    assert_int_equal(d.class_index, RF_OPEN);
-    assert_true(d.confidence == 1.0f);
+    keep(&before, &d);
+    float *b3 = rf_head_at(&m->heads, 2).b3, was = *b3;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        rf_error err = {0};
+        *b3 = bad[i];
+        assert_int_equal(rf_classify(s, "where", 5, &d, &err), RF_ERR_NUMERIC);
+        assert_error(&err, RF_ERR_NUMERIC, "a NaN or an infinity");
+        *b3 = was;
+        d = classify(s, "where", 5);
+        keep(&after, &d);
+        assert_memory_equal(&before, &after, sizeof before);
+    }
     rf_session_free(s);
     rf_model_free(m);
 }
@@ -528,6 +535,51 @@ static void a_failing_sink_leaves_a_usable_session(void **state)
 }
 
 /* The failure shows in flush; the text that is half fed then is gone as well. */
+typedef struct meddler {
+    rf_session *session;
+    collected kept;
+} meddler;
+
+static rf_status meddle(void *user, const rf_decision *d, rf_error *err)
+{
+    meddler *m = user;
+    rf_decision other;
+    rf_error why = {0};
+    assert_int_equal(rf_session_feed(m->session, "x", 1, &why), RF_ERR_ARG);
+    assert_error(&why, RF_ERR_ARG, "its own sink");
+    assert_int_equal(rf_session_end_text(m->session, NULL), RF_ERR_ARG);
+    assert_int_equal(rf_session_flush(m->session, NULL), RF_ERR_ARG);
+    assert_int_equal(rf_classify(m->session, "x", 1, &other, NULL), RF_ERR_ARG);
+    return collect(&m->kept, d, err);
+}
+
+/* It is refused, and nothing is lost or delivered twice. */
+static void a_sink_cannot_use_its_session(void **state)
+{
+    const fixture *f = *state;
+    rf_model *m = tiny_model_new(CLASSES, 0.84f);
+    meddler a = {make(m, 2), collector()};
+    collected want = collector();
+    assert_int_equal(rf_classify_all(a.session, (const char *const *)f->texts, f->lens, N,
+                                     collect, &want, NULL),
+                     RF_OK);
+    rf_session_set_sink(a.session, meddle, &a);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(rf_session_feed(a.session, f->texts[i], f->lens[i], NULL),
+                         RF_OK);
+        assert_int_equal(rf_session_end_text(a.session, NULL), RF_OK);
+        if (i % 100 == 7)
+            assert_int_equal(rf_session_flush(a.session, NULL), RF_OK);
+    }
+    assert_int_equal(rf_session_flush(a.session, NULL), RF_OK);
+    assert_int_equal(a.kept.n, N);
+    assert_memory_equal(a.kept.rows, want.rows, N * sizeof(kept));
+    free(a.kept.rows);
+    free(want.rows);
+    rf_session_free(a.session);
+    rf_model_free(m);
+}
+
 static void a_sink_that_fails_in_flush(void **state)
 {
     const fixture *f = *state;
@@ -592,7 +644,7 @@ int main(void)
         cmocka_unit_test(answers_by_plain_loops),
         cmocka_unit_test(classes_and_open_share_one),
         cmocka_unit_test(a_margin_of_zero_accepts),
-        cmocka_unit_test(a_margin_that_is_no_number_rejects),
+        cmocka_unit_test(what_is_no_number_is_no_answer),
         cmocka_unit_test(a_single_class),
         cmocka_unit_test(a_thousand_classes),
         cmocka_unit_test(the_empty_text),
@@ -602,6 +654,7 @@ int main(void)
         cmocka_unit_test(streams),
         cmocka_unit_test(without_a_sink_answers_are_dropped),
         cmocka_unit_test(a_failing_sink_leaves_a_usable_session),
+        cmocka_unit_test(a_sink_cannot_use_its_session),
         cmocka_unit_test(a_sink_that_fails_in_flush),
         cmocka_unit_test(whole_texts_do_not_mix_with_a_text_half_fed),
         cmocka_unit_test(too_many_threads_are_refused),
