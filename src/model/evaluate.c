@@ -78,6 +78,11 @@ rf_status rf_evaluate(rf_session *session, const rf_dataset *data, rf_evaluation
     return st;
 }
 
+static bool is_share(double x)
+{
+    return x >= 0.0 && x <= 1.0;
+}
+
 static bool take_interval(const json_t *interval, double *low, double *high)
 {
     const json_t *ends[2] = {json_array_get(interval, 0), json_array_get(interval, 1)};
@@ -85,7 +90,7 @@ static bool take_interval(const json_t *interval, double *low, double *high)
         return false;
     *low = json_number_value(ends[0]);
     *high = json_number_value(ends[1]);
-    return true;
+    return is_share(*low) && is_share(*high) && *low <= *high;
 }
 
 bool rf_model_promise(const rf_model *model, rf_promise *out)
@@ -98,10 +103,11 @@ bool rf_model_promise(const rf_model *model, rf_promise *out)
         .expected = json_number_value(accept),
         .max_reject = json_number_value(json_object_get(budget, "max_false_reject")),
         .expected_reject = json_number_value(reject)};
-    if (!json_is_number(accept) ||
+    if (!json_is_number(accept) || !is_share(p.expected) || !is_share(p.most) ||
         !take_interval(json_object_get(budget, "interval"), &p.low, &p.high))
         return false;
-    p.tells_reject = json_is_number(reject) &&
+    p.tells_reject = json_is_number(reject) && is_share(p.expected_reject) &&
+                     is_share(p.max_reject) &&
                      take_interval(json_object_get(budget, "reject_interval"),
                                    &p.reject_low, &p.reject_high);
     *out = p;

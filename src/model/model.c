@@ -78,6 +78,10 @@ static rf_status check_label(const char *const *labels, size_t i, rf_error *err)
     if (len != all)
         return rf_fail(err, RF_ERR_FORMAT, i,
                        "label %zu, \"%.60s\", has spaces around it", i + 1, labels[i]);
+    if (strcmp(labels[i], "open") == 0)
+        return rf_fail(err, RF_ERR_FORMAT, i,
+                       "label %zu is \"open\", which is the answer for texts of no class",
+                       i + 1);
     if (i > 0 && strcmp(labels[i - 1], labels[i]) >= 0)
         return rf_fail(err, RF_ERR_FORMAT, i,
                        "label %zu, \"%.60s\", does not come after \"%.60s\": wanted "
@@ -193,7 +197,8 @@ size_t rf_model_find(const rf_model *m, const char *label, size_t len)
     size_t from = 0, to = m->classes;
     while (from < to) {
         size_t middle = from + (to - from) / 2, n = strlen(m->labels[middle]);
-        int order = memcmp(label, m->labels[middle], len < n ? len : n);
+        size_t both = len < n ? len : n;
+        int order = both ? memcmp(label, m->labels[middle], both) : 0;
         if (order == 0 && len == n)
             return middle;
         if (order < 0 || (order == 0 && len < n))

@@ -210,16 +210,18 @@ static json_t *identify(const rf_training *t)
         rf_sha256_text(hex[i], digest);
     }
     json_t *settings = rf_train_settings_json(&t->o);
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "method", t->model->method->name,
-                  "program", RF_VERSION, "kernels", rf_kernels_name(), "encoder",
-                  t->model->encoder_sha256, "training data", hex[0], "dev data", hex[1]);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "method", t->model->method->name,
+                             "program", RF_VERSION, "kernels", rf_kernels_name(),
+                             "encoder", t->model->encoder_sha256);
     bool good = json && list_settings(json, settings, "");
     char number[64];
     snprintf(number, sizeof number, "%d %.9g %.9g", (int)t->o.tune, t->o.max_false_accept,
              t->o.max_false_reject);
-    good =
-        good && json_object_set_new(json, "tuning and budgets", json_string(number)) == 0;
+    /* The data last: which rows are held out follows from the settings. */
+    good = good &&
+           json_object_set_new(json, "tuning and budgets", json_string(number)) == 0 &&
+           json_object_set_new(json, "training data", json_string(hex[0])) == 0 &&
+           json_object_set_new(json, "dev data", json_string(hex[1])) == 0;
     if (!good) {
         json_decref(json);
         json = NULL;

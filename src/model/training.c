@@ -263,7 +263,7 @@ static rf_status run_heads(rf_training *t, const rf_ans_problem *problem)
                                           t->reports + from, t->err);
         from = to;
         t->last.loss = (double)t->reports[to - 1].loss;
-        if (st == RF_OK && tell(t, from, false) != 0 && from < m->classes)
+        if (st == RF_OK && tell(t, from, false) != 0)
             st = stopped(t);
     }
     return st;

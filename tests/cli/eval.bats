@@ -143,14 +143,15 @@ JS
     "$rf" eval promised.rf "$test" --json >e.json
     [ "$(json_file e.json 'const b = v.budget; [b.max_false_accept, b.expected_false_accept, b.interval, b.false_accept.toFixed(2), b.interval_place]')" = "5,50,0,100,$share,within" ]
     # a model that kept to no promise, and one that does better than it said
-    promise '{"expected_false_accept": -1, "interval": [-2, -1]}'
-    run "$rf" eval promised.rf "$test"
-    has "$output" "expected   -100.00 % of open texts accepted (95 % interval -200.00 to -100.00 %)"
+    promise '{"expected_false_accept": 0.01, "interval": [0, 0.02]}'
+    sed 's/class1$/else/' "$test" >else.tsv
+    run "$rf" eval promised.rf else.tsv
+    has "$output" "expected   1.00 % of open texts accepted (95 % interval 0.00 to 2.00 %)"
     [ "$(grep -c "promised\|called open" <<<"$output")" -eq 0 ]
-    has "$output" "($accepted of 8), above the interval"
+    has "$output" "of 18), above the interval"
     "$rf" eval promised.rf "$test" --json >e.json
     [ "$(json_file e.json 'v.budget.max_false_accept')" = null ]
-    promise '{"expected_false_accept": 2, "interval": [1.5, 3]}'
+    promise '{"expected_false_accept": 0.95, "interval": [0.9, 1]}'
     run "$rf" eval promised.rf "$test"
     has "$output" "($accepted of 8), below the interval"
     # false rejects, with a limit and without
@@ -165,10 +166,10 @@ JS
     has "$output" "happened   $share % of known texts called open ($called of $known), within the interval"
     "$rf" eval promised.rf "$test" --json >e.json
     [ "$(json_file e.json 'const b = v.budget; [b.max_false_reject, b.expected_false_reject, b.reject_interval, b.false_reject.toFixed(2), b.reject_interval_place]')" = "20,10,0,100,$share,within" ]
-    promise '{"max_false_accept": 0.5, "expected_false_accept": 0.5, "interval": [0, 1], "max_false_reject": null, "expected_false_reject": 2, "reject_interval": [1.5, 3]}'
+    promise '{"max_false_accept": 0.5, "expected_false_accept": 0.5, "interval": [0, 1], "max_false_reject": null, "expected_false_reject": 0.95, "reject_interval": [0.9, 1]}'
     run "$rf" eval promised.rf "$test"
     has "$output" "promised   at most 50.00 % of open texts accepted; expected"
-    has "$output" "expected   200.00 % of known texts called open"
+    has "$output" "expected   95.00 % of known texts called open"
     has "$output" "($called of $known), below the interval"
     # no open text
     run "$rf" eval promised.rf "$BATS_FILE_TMPDIR/data.tsv"

@@ -147,6 +147,12 @@ static void promises(void **state)
         {"{\"budget\": {\"expected_false_accept\": 0.1, \"interval\": [0.2]}}", {9}},
         {"{\"budget\": {\"expected_false_accept\": \"1\", \"interval\": [0, 1]}}", {9}},
         {"{\"budget\": [0.1]}", {9}},
+        {"{\"budget\": {\"expected_false_accept\": -5, \"interval\": [0, 1]}}", {9}},
+        {"{\"budget\": {\"expected_false_accept\": 0.1, \"interval\": [0.3, 0.2]}}", {9}},
+        {"{\"budget\": {\"expected_false_accept\": 0.1, \"interval\": [0, 9]}}", {9}},
+        {"{\"budget\": {\"max_false_accept\": 1e308, \"expected_false_accept\": 0.1, "
+         "\"interval\": [0, 1]}}",
+         {9}},
         {"{\"budget\": {\"expected_false_accept\": 0.1, \"interval\": [0, 0.25]}}",
          {0, 0.1, 0, 0.25}},
         {"{\"budget\": {\"max_false_accept\": 0.02, \"expected_false_accept\": 0.01, "

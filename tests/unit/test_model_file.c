@@ -403,6 +403,7 @@ static void labels(void **state)
     static const char *const not_there[] = {"", "B", "a ", "aa", "abc", "c", "\xff"};
     for (size_t i = 0; i < sizeof not_there / sizeof not_there[0]; i++)
         assert_true(rf_model_find(m, not_there[i], strlen(not_there[i])) == RF_OPEN);
+    assert_true(rf_model_find(m, NULL, 0) == RF_OPEN);
     assert_string_equal(rf_model_label(m, RF_OPEN), "open");
     assert_null(rf_model_label(m, 6));
 
@@ -414,7 +415,8 @@ static void labels(void **state)
                {{"a", "b\xff"}, "label 2: the label \"b\xff\" is not UTF-8"},
                {{"a", "\xed\xa0\x80"}, "is not UTF-8"},
                {{"a", "b\x1b[m"}, "label 2: the label"},
-               {{"a", "b "}, "label 2, \"b \", has spaces around it"}};
+               {{"a", "b "}, "label 2, \"b \", has spaces around it"},
+               {{"a", "open"}, "label 2 is \"open\", which is the answer"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(rf_model_set_labels(m, bad[i].names, 2, &err), RF_ERR_FORMAT);
         assert_error(&err, RF_ERR_FORMAT, bad[i].words);

@@ -136,6 +136,45 @@ static void it_stops_when_dev_says_so(void **state)
     rf_dataset_free(data);
 }
 
+typedef struct patience {
+    size_t calls, stop_at;
+} patience;
+
+static int stop_once(void *user, const rf_train_event *e)
+{
+    (void)e;
+    patience *p = user;
+    return ++p->calls == p->stop_at;
+}
+
+/* A wish to stop is heard at whatever call it is told, though it is told once. */
+static void it_stops_when_asked(void **state)
+{
+    (void)state;
+    rf_dataset *data = make_data(12);
+    rf_train_options o = quick();
+    o.map_points = 0;
+    o.progress = stop_once;
+    for (int tune = 0; tune < 2; tune++) {
+        patience all = {0};
+        o.user = &all;
+        o.tune = tune ? RF_TUNE_QUICK : RF_TUNE_OFF;
+        rf_model_free(train(data, &o));
+        assert_true(all.calls > 5);
+        for (size_t i = 1; i <= all.calls; i += tune ? 3 : 1) {
+            patience p = {.stop_at = i};
+            rf_error err = {0};
+            o.user = &p;
+            rf_model *m = rf_train(data, NULL, &o, &err);
+            if (m)
+                fail_msg("call %zu of %zu was not heard", i, all.calls);
+            assert_int_equal(err.code, RF_ERR_STOPPED);
+            assert_int_equal(p.calls, i);
+        }
+    }
+    rf_dataset_free(data);
+}
+
 static void each_switch_changes_the_heads_only(void **state)
 {
     (void)state;
@@ -278,6 +317,7 @@ int main(void)
         cmocka_unit_test(threads_and_cache_change_nothing),
         cmocka_unit_test(train_layers_says_what_learns),
         cmocka_unit_test(it_stops_when_dev_says_so),
+        cmocka_unit_test(it_stops_when_asked),
         cmocka_unit_test(each_switch_changes_the_heads_only),
         cmocka_unit_test(odd_data_trains),
         cmocka_unit_test(what_it_refuses),
