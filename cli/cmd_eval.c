@@ -168,11 +168,21 @@ static void put_text(const result *r, bool all)
 {
     const rf_evaluation *e = &r->e;
     size_t ids = e->classes + 1, shown = all || ids < SHOWN_CLASSES ? ids : SHOWN_CLASSES;
+    size_t absent = 0;
+    for (size_t i = 0; i < e->classes; i++)
+        absent += e->scores[i].support == 0;
     printf("texts      %zu, %zu of them open\n", e->n, e->n_open);
     printf("accuracy  %6.2f %%\n", e->accuracy);
     printf("F1        %6.2f %%  (mean over the %zu known classes and open)\n", e->f1,
            e->classes);
-    printf("F1-known  %6.2f %%\n", e->f1_known);
+    printf("F1-known  %6.2f %%", e->f1_known);
+    if (e->n == e->n_open)
+        puts("  (there is no known text: F1-known and F1 mean little)");
+    else if (absent > 0)
+        printf("  (%zu of the %zu classes are not in TEST: their F1 counts as 0)\n",
+               absent, e->classes);
+    else
+        putchar('\n');
     printf("F1-open   %6.2f %%%s\n", e->f1_open,
            e->n_open ? "" : "  (there is no open text: F1-open and F1 mean little)");
     if (e->n > 0)
@@ -337,7 +347,7 @@ static int run(const command *self, int argc, char **argv)
     }
     rf_error err = {0};
     rf_model *model = rf_model_load(paths[0], &err);
-    rf_dataset *data = model ? data_options_read(&d, paths[1], &err) : NULL;
+    rf_dataset *data = model ? data_options_read_test(&d, paths[1], model, &err) : NULL;
     result r = {.model = model};
     rf_status st = data ? evaluate(&r, threads, data, &err) : err.code;
     if (st == RF_OK && json)
@@ -369,6 +379,9 @@ const command command_eval = {
         "reliability (ten bins of confidence: from, to, count, confidence: the mean,\n"
         "right: the share), budget (if there is one), per_class (by label: precision,\n"
         "recall, f1, support) and confusions (label, answer, count, largest count\n"
-        "first). All shares are in per cent; null where there is nothing to divide.",
+        "first). All shares are in per cent. A class that is not in TEST has recall and "
+        "f1\n"
+        "0, as is usual; bins without texts and shares of a budget without texts are "
+        "null.",
     .run = run,
 };

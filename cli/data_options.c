@@ -1,5 +1,7 @@
 #include "data_options.h"
 
+#include "screen.h"
+
 #include <string.h>
 
 void data_options_list(data_options *d, option out[DATA_OPTIONS])
@@ -52,4 +54,43 @@ rf_dataset *data_options_read(const data_options *d, const char *path, rf_error 
     o.label_column = d->label_column;
     o.raw_tsv = d->raw_tsv;
     return rf_dataset_read(path, &o, err);
+}
+
+/* ---- Test sets --------------------------------------------------------------------- */
+
+static bool has_known_label(const rf_dataset *data, const rf_model *model)
+{
+    for (size_t c = 0; c < rf_dataset_classes(data); c++) {
+        const char *label = rf_dataset_label(data, c, NULL);
+        if (rf_model_find(model, label, strlen(label)) != RF_OPEN)
+            return true;
+    }
+    return false;
+}
+
+rf_dataset *data_options_read_test(const data_options *d, const char *path,
+                                   const rf_model *model, rf_error *err)
+{
+    rf_data_summary s;
+    rf_dataset *data = data_options_read(d, path, err);
+    if (!data || rf_dataset_summarize(data, &s, err) != RF_OK) {
+        rf_dataset_free(data);
+        return NULL;
+    }
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    if (s.dropped > 0)
+        screen_complain("warning: %s: %zu rows were dropped: they have another number of "
+                        "fields than the first",
+                        name, s.dropped);
+    if (s.rows > 0 && !has_known_label(data, model)) {
+        char found[100], known[100];
+        const char *label = rf_dataset_label(data, 0, NULL);
+        const char *class = rf_model_label(model, 0);
+        screen_complain(
+            "warning: %s: no label is a class of the model, so all texts count "
+            "as open; the first in order are \"%s\" here and \"%s\" there",
+            name, screen_one_line(found, sizeof found, label, strlen(label)),
+            screen_one_line(known, sizeof known, class, strlen(class)));
+    }
+    return data;
 }

@@ -21,4 +21,9 @@ void data_options_list(data_options *d, option out[DATA_OPTIONS]);
 /* Reads a file or standard input ("-") in the way that d says. */
 rf_dataset *data_options_read(const data_options *d, const char *path, rf_error *err);
 
+/* The same for texts that a model is to be tried on; warns of what would make its figures
+ * mean little: rows that were dropped, no label that the model knows. */
+rf_dataset *data_options_read_test(const data_options *d, const char *path,
+                                   const rf_model *model, rf_error *err);
+
 #endif

@@ -73,16 +73,26 @@ void screen_progress_end(void)
     progress.shown = false;
 }
 
+/* Is byte i one of a control character? U+0080 to U+009F, which terminals obey, too, have
+ * two. */
+static bool is_control(const char *text, size_t n, size_t i)
+{
+    const unsigned char *t = (const unsigned char *)text;
+    if (t[i] < 0x20 || t[i] == 0x7f)
+        return true;
+    bool second = t[i] >= 0x80 && t[i] < 0xa0;
+    return second ? i > 0 && t[i - 1] == 0xc2
+                  : t[i] == 0xc2 && i + 1 < n && t[i + 1] >= 0x80 && t[i + 1] < 0xa0;
+}
+
 char *screen_one_line(char *out, size_t cap, const char *text, size_t len)
 {
     static const char more[] = "...";
     size_t n = len < cap ? len : cap - sizeof more;
     while (n < len && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
         n--;
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        out[i] = c < 0x20 || c == 0x7f ? ' ' : text[i];
-    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = is_control(text, n, i) ? ' ' : text[i];
     if (n == len)
         out[n] = '\0';
     else
@@ -100,7 +110,7 @@ void screen_put_cell(const char *text, size_t characters)
         n += begins;
     }
     for (size_t i = 0; i < bytes; i++)
-        putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i]);
+        putchar(is_control(text, bytes, i) ? ' ' : text[i]);
     for (; n < characters; n++)
         putchar(' ');
 }

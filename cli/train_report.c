@@ -52,6 +52,14 @@ static const char *label_of(const rf_dataset *data, size_t row)
     return rf_dataset_label(data, rf_dataset_class(data, row), NULL);
 }
 
+/* A header with names that are not known would be a class of its own. */
+static bool looks_like_header(const rf_dataset *data, const rf_data_summary *s)
+{
+    size_t rows;
+    rf_dataset_label(data, rf_dataset_class(data, 0), &rows);
+    return s->few == 1 && rows == 1;
+}
+
 static void look(oddities *o, const rf_dataset *data, const rf_data_summary *s,
                  bool is_dev)
 {
@@ -61,8 +69,8 @@ static void look(oddities *o, const rf_dataset *data, const rf_data_summary *s,
         const char *text = rf_dataset_text(data, s->conflict_row, &len);
         screen_one_line(line, sizeof line, text, len);
         odd(o,
-            "%zu rows have the text of a row with another label: row %zu is \"%.100s\", "
-            "row %zu is \"%.100s\": %s",
+            "%zu rows have the text of a row with another label: row %zu (without a "
+            "header) is \"%.100s\", row %zu is \"%.100s\": %s",
             s->conflicts, s->conflict_with + 1, label_of(data, s->conflict_with),
             s->conflict_row + 1, label_of(data, s->conflict_row), line);
     }
@@ -74,8 +82,11 @@ static void look(oddities *o, const rf_dataset *data, const rf_data_summary *s,
             if (rows < FEW)
                 list_name(names, n++, s->few, label);
         }
-        odd(o, "%zu of %zu classes have fewer than %d rows: %s", s->few, s->classes, FEW,
-            names);
+        odd(o, "%zu of %zu classes have fewer than %d rows: %s%s", s->few, s->classes,
+            FEW, names,
+            looks_like_header(data, s)
+                ? " (the first row; if it names the columns, say --header yes)"
+                : "");
     }
     if (s->dropped > 0)
         odd(o, "%zu rows were dropped: they have another number of fields than the first",
@@ -133,8 +144,14 @@ rf_status train_report_data(train_progress *p, const char *path, const rf_datase
                 s.few, s.dropped, s.empty);
         train_progress_end(p);
     }
+    size_t unknown = train ? unknown_rows(data, train) : 0;
     if (!p->quiet)
-        show_numbers(path, &s, train ? unknown_rows(data, train) : 0);
+        show_numbers(path, &s, unknown);
+    if (unknown > 0 && unknown == s.rows)
+        return rf_fail(err, RF_ERR_FORMAT, 0,
+                       "%s: none of its labels is in the training data; found such as "
+                       "\"%.100s\", wanted such as \"%.100s\"",
+                       path, label_of(data, 0), label_of(train, 0));
     oddities o = {.path = path, .quiet = p->quiet, .strict = strict};
     look(&o, data, &s, train != NULL);
     *n_odd = o.n;

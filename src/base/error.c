@@ -5,12 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message quotes files and ends up on terminals: no control bytes. */
+/* A message quotes files and ends up on terminals: no control characters, U+0080 to
+ * U+009F, of two bytes, among them. */
 static void tame(char *msg)
 {
-    for (; *msg; msg++)
-        if ((unsigned char)*msg < 0x20 || *msg == 0x7f)
-            *msg = '?';
+    for (unsigned char *c = (unsigned char *)msg; *c; c++) {
+        bool of_two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+        if (of_two)
+            *c++ = '?';
+        if (of_two || *c < 0x20 || *c == 0x7f)
+            *c = '?';
+    }
 }
 
 rf_status rf_fail(rf_error *err, rf_status code, size_t pos, const char *fmt, ...)

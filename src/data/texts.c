@@ -26,6 +26,7 @@ static rf_status add_line(rf_dataset *to, const char *line, size_t n, rf_error *
 static rf_status read_lines(rf_dataset *to, rf_source *s, rf_error *err)
 {
     rf_status st = rf_source_begin(s, err);
+    size_t line = 1;
     while (st == RF_OK) {
         size_t len;
         const char *p = rf_source_data(s, &len);
@@ -35,7 +36,11 @@ static rf_status read_lines(rf_dataset *to, rf_source *s, rf_error *err)
             continue;
         }
         size_t n = end ? (size_t)(end - p) : len;
-        st = add_line(to, p, n, err);
+        rf_error why = {0};
+        st = add_line(to, p, n, &why);
+        if (st != RF_OK)
+            return rf_fail(err, st, line, "%s: line %zu: %s", s->name, line, why.msg);
+        line++;
         rf_source_take(s, n + (end != NULL));
         if (!end)
             break;
@@ -48,6 +53,7 @@ rf_dataset *rf_dataset_read_texts(const char *path, rf_error *err)
     rf_dataset *texts = rf_dataset_new(err);
     if (!texts)
         return NULL;
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     rf_status st;
     if (rf_format_of_name(path) != RF_DATA_AUTO) {
         rf_dataset *from = rf_dataset_read(path, NULL, err);
@@ -61,7 +67,7 @@ rf_dataset *rf_dataset_read_texts(const char *path, rf_error *err)
         rf_source_close(&s);
     }
     if (st == RF_OK && rf_dataset_rows(texts) == 0)
-        st = rf_fail(err, RF_ERR_FORMAT, 0, "%s: no texts, wanted one per line", path);
+        st = rf_fail(err, RF_ERR_FORMAT, 0, "%s: no texts, wanted one per line", name);
     if (st == RF_OK)
         return texts;
     rf_dataset_free(texts);

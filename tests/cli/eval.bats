@@ -19,6 +19,30 @@ setup() {
     cd "$BATS_FILE_TMPDIR"
 }
 
+@test "what would make the figures mean little is said" {
+    grep -v class4 test.tsv >"$BATS_TEST_TMPDIR/no4.tsv"
+    run_apart "$rf" eval m.rf "$BATS_TEST_TMPDIR/no4.tsv"
+    has "$output" "(1 of the 4 classes are not in TEST: their F1 counts as 0)"
+    run_apart "$rf" eval m.rf test.tsv
+    [[ "$output" != *"not in TEST"* ]]
+    [ -z "$complaint" ]
+    sed 's/class/Class/' test.tsv >"$BATS_TEST_TMPDIR/other.tsv"
+    run_apart "$rf" eval m.rf "$BATS_TEST_TMPDIR/other.tsv"
+    [ "$status" -eq 0 ]
+    has "$complaint" 'other.tsv: no label is a class of the model, so all texts count as open; the first in order are "Class1" here and "class1" there'
+    has "$output" "there is no known text: F1-known and F1 mean little"
+    printf 'where is\tclass1\tx\na\tb\na\tb\n' >"$BATS_TEST_TMPDIR/raw.tsv"
+    for command in "eval m.rf" "report m.rf -o $BATS_TEST_TMPDIR/page.html"; do
+        run_apart "$rf" $command "$BATS_TEST_TMPDIR/raw.tsv" --raw-tsv --text-column 1 --label-column 2
+        [ "$status" -eq 0 ]
+        has "$complaint" "raw.tsv: 2 rows were dropped"
+    done
+    run_apart "$rf" report m.rf - -o data.tsv <data.tsv
+    [ "$status" -eq 2 ]
+    run_apart "$rf" report m.rf test.tsv -o no/such/page.html
+    [ "$status" -eq 1 ]
+}
+
 @test "every number of eval follows from the answers of predict" {
     "$rf" eval m.rf test.tsv --json >"$BATS_TEST_TMPDIR/eval.json"
     tail -n +2 test.tsv | cut -f1 | "$rf" predict m.rf | cut -f1 >"$BATS_TEST_TMPDIR/answers"
