@@ -28,9 +28,16 @@ static void ask_to_stop(int signum)
     }
 }
 
+/* Who reads the progress may go; the work goes on. */
+static void outlive_readers(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+}
+
 void train_progress_take_signals(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    outlive_readers();
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction old, new = {.sa_handler = ask_to_stop};
         new.sa_flags = SA_RESTART;
@@ -50,6 +57,7 @@ rf_status train_progress_open(train_progress *p, bool quiet, const char *log_pat
                               bool more, rf_error *err)
 {
     *p = (train_progress){.quiet = quiet, .log_path = log_path};
+    outlive_readers();
     if (log_path && !(p->log = fopen(log_path, more ? "a" : "w")))
         return rf_fail_errno(err, "%s: cannot open", log_path);
     return RF_OK;

@@ -24,8 +24,9 @@ typedef struct train_progress {
 rf_status train_progress_open(train_progress *p, bool quiet, const char *log_path,
                               bool more, rf_error *err);
 
-/* From now on SIGINT and SIGTERM are the wish to stop, which train_progress_tell passes
- * on; one that comes half a second later or more ends the program at once, as usual. */
+/* From now on SIGINT, SIGTERM and SIGHUP are the wish to stop, which train_progress_tell
+ * passes on; one that comes half a second later or more ends the program at once, as
+ * usual. That nobody reads the progress any more does not stop anything. */
 void train_progress_take_signals(void);
 
 /* An rf_train_progress; user is the train_progress. */
