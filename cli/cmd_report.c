@@ -30,8 +30,10 @@ static int make(const char *const paths[2], const char *output, const data_optio
              strcmp(paths[1], "-") == 0 ? "standard input" : last_part(paths[1]));
     o->title = o->title ? o->title : title;
     o->progress = show;
+    if (command_can_write(output, &err) != RF_OK)
+        return command_failed(&err);
     rf_model *model = rf_model_load(paths[0], &err);
-    rf_dataset *data = model ? data_options_read(d, paths[1], &err) : NULL;
+    rf_dataset *data = model ? data_options_read_test(d, paths[1], model, &err) : NULL;
     rf_status st = data ? rf_report_model(model, data, o, output, &err) : err.code;
     screen_progress_end();
     rf_dataset_free(data);
@@ -93,7 +95,8 @@ static int run(const command *self, int argc, char **argv)
             self->name);
         return EXIT_USAGE;
     }
-    if (command_same_file(output, paths[0]) || command_same_file(output, paths[1])) {
+    if (command_would_overwrite(output, paths[0]) ||
+        command_would_overwrite(output, paths[1])) {
         screen_complain("%s: the page would overwrite %s; wanted another name after -o",
                         self->name, output);
         return EXIT_USAGE;

@@ -4,19 +4,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "screen.h"
-#include "train_options.h"
-#include "train_progress.h"
-#include "train_report.h"
+#include "train_input.h"
 #include "tuning_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct job {
-    train_request ask;
-    train_progress progress;
-    rf_dataset *train, *dev;
-    rf_new_file file;
+    train_input in;
     char *json;
     int effort; /* index into efforts */
 } job;
@@ -57,11 +52,11 @@ static bool is_left_out(const option *o)
 static size_t list_options(job *j, option out[TRAIN_OPTIONS_MAX + 2])
 {
     option all[TRAIN_OPTIONS_MAX];
-    size_t n_all = train_options_list(&j->ask, all), n = 0;
+    size_t n_all = train_options_list(&j->in.ask, all), n = 0;
     out[n++] = (option){.name = "output",
                         .letter = 'o',
                         .kind = OPTION_TEXT,
-                        .value = &j->ask.output,
+                        .value = &j->in.ask.output,
                         .arg = "FILE",
                         .help = "Write the settings to this file, for train --settings; "
                                 "it appears complete or not at all."};
@@ -85,7 +80,7 @@ static size_t list_options(job *j, option out[TRAIN_OPTIONS_MAX + 2])
 
 static const char *wrong(const job *j)
 {
-    const train_request *r = &j->ask;
+    const train_request *r = &j->in.ask;
     if (!r->data_path)
         return "which data? Wanted a file, or - for standard input";
     if (!r->output)
@@ -93,57 +88,23 @@ static const char *wrong(const job *j)
     if (strcmp(r->output, "-") == 0)
         return "settings cannot be written to standard output; wanted -o FILE";
     if (strcmp(r->data_path, "-") == 0 && r->dev_path && strcmp(r->dev_path, "-") == 0)
-        return "DATA and --dev cannot both be standard input";
+        return "only one of DATA and --dev can be standard input";
     return NULL;
 }
 
 /* ---- The work ---------------------------------------------------------------------- */
 
-static rf_status take_data(job *j, const char *path, rf_dataset **data, size_t *n_odd,
-                           rf_error *err)
+static rf_status write_settings(const job *j, rf_error *err)
 {
-    *data = data_options_read(&j->ask.data, path, err);
-    if (!*data)
-        return err->code;
-    return train_report_data(&j->progress, path, *data, data == &j->dev ? j->train : NULL,
-                             j->ask.strict, n_odd, err);
-}
-
-static rf_status prepare(job *j, rf_error *err)
-{
-    const char *inputs[] = {j->ask.data_path, j->ask.dev_path, j->ask.log_path,
-                            j->ask.settings_path};
-    size_t odd = 0, odd_dev = 0;
-    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        if (command_same_file(j->ask.output, inputs[i]))
-            return rf_fail(err, RF_ERR_ARG, 0,
-                           "%s: the settings would overwrite this file; wanted another "
-                           "name after -o",
-                           j->ask.output);
-    rf_status st = rf_new_file_open(&j->file, j->ask.output, err);
-    rf_new_file_abandon(&j->file); /* it could be made: it will be, when there is one */
+    rf_new_file file = {0};
+    rf_status st = rf_new_file_open(&file, j->in.ask.output, err);
     if (st == RF_OK)
-        st = train_progress_open(&j->progress, j->ask.quiet, j->ask.log_path, false, err);
+        st = rf_new_file_add(&file, j->json, strlen(j->json), err);
     if (st == RF_OK)
-        st = take_data(j, j->ask.data_path, &j->train, &odd, err);
-    if (st == RF_OK && j->ask.dev_path)
-        st = take_data(j, j->ask.dev_path, &j->dev, &odd_dev, err);
-    if (st == RF_OK && j->ask.strict && odd + odd_dev > 0)
-        st = rf_fail(err, RF_ERR_FORMAT, 0,
-                     "nothing was tuned, as --strict wants data without the above");
-    return st;
-}
-
-static rf_status write_settings(job *j, rf_error *err)
-{
-    rf_status st = rf_new_file_open(&j->file, j->ask.output, err);
+        st = rf_new_file_add(&file, "\n", 1, err);
     if (st == RF_OK)
-        st = rf_new_file_add(&j->file, j->json, strlen(j->json), err);
-    if (st == RF_OK)
-        st = rf_new_file_add(&j->file, "\n", 1, err);
-    if (st == RF_OK)
-        st = rf_new_file_commit(&j->file, err);
-    rf_new_file_abandon(&j->file);
+        st = rf_new_file_commit(&file, err);
+    rf_new_file_abandon(&file);
     return st;
 }
 
@@ -160,17 +121,14 @@ static rf_status show(const job *j, rf_error *err)
 
 static rf_status tune(job *j, rf_error *err)
 {
-    rf_status st = prepare(j, err);
+    train_input *in = &j->in;
+    rf_status st = train_input_read(in, "the settings", err);
     if (st != RF_OK)
         return st;
-    rf_train_options *o = &j->ask.o;
-    o->seed = j->ask.seed;
-    o->tune = j->effort == 0 ? RF_TUNE_QUICK : RF_TUNE_THOROUGH;
-    o->progress = train_progress_tell;
-    o->user = &j->progress;
+    in->ask.o.tune = j->effort == 0 ? RF_TUNE_QUICK : RF_TUNE_THOROUGH;
     train_progress_take_signals();
-    st = rf_tune_settings(j->train, j->dev, o, &j->json, err);
-    if (st == RF_OK && !j->ask.quiet)
+    st = rf_tune_settings(in->train, in->dev, &in->ask.o, &j->json, err);
+    if (st == RF_OK && !in->ask.quiet)
         st = show(j, err);
     return st == RF_OK ? write_settings(j, err) : st;
 }
@@ -178,10 +136,10 @@ static rf_status tune(job *j, rf_error *err)
 static int run(const command *self, int argc, char **argv)
 {
     job j = {0};
+    train_request *ask = &j.in.ask;
     option options[TRAIN_OPTIONS_MAX + 2];
     size_t n, n_options = list_options(&j, options);
-    switch (
-        options_parse(self, options, n_options, argc, argv, &j.ask.data_path, 1, &n)) {
+    switch (options_parse(self, options, n_options, argc, argv, &ask->data_path, 1, &n)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
@@ -191,30 +149,18 @@ static int run(const command *self, int argc, char **argv)
         screen_complain("%s: %s", self->name, complaint);
         return EXIT_USAGE;
     }
-    rf_error err = {0}, log_err = {0};
-    if (j.ask.settings_path) { /* where the search begins */
-        if (train_options_settings(&j.ask, &err) != RF_OK)
+    rf_error err = {0};
+    if (ask->settings_path) { /* where the search begins */
+        if (train_options_settings(ask, &err) != RF_OK)
             return command_failed(&err);
         list_options(&j, options);
-        options_parse(self, options, n_options, argc, argv, &j.ask.data_path, 1, &n);
+        options_parse(self, options, n_options, argc, argv, &ask->data_path, 1, &n);
     }
     rf_status st = tune(&j, &err);
-    rf_status log_st = train_progress_close(&j.progress, &log_err);
-    int code = 0;
-    if (st == RF_ERR_STOPPED) {
+    if (st == RF_ERR_STOPPED)
         screen_complain("stopped; nothing was written");
-        code = 128 + train_progress_signal();
-    } else if (st != RF_OK) {
-        code = command_failed(&err);
-    }
-    if (log_st != RF_OK) {
-        int log_code = command_failed(&log_err);
-        code = code ? code : log_code;
-    }
     free(j.json);
-    rf_dataset_free(j.dev);
-    rf_dataset_free(j.train);
-    return code;
+    return train_input_end(&j.in, st, &err);
 }
 
 const command command_tune = {

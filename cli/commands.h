@@ -26,8 +26,14 @@ int command_failed(const rf_error *err);
 /* Flush stdout and see that everything arrived; returns the exit code. */
 int command_finish(void);
 
-/* Do both paths lead to the same file? Either may be NULL or lead nowhere: no. */
-bool command_same_file(const char *a, const char *b);
+/* Would writing to output destroy what is read from, or also written to, input? Either
+ * may be NULL or lead nowhere; input "-" is standard input, output "-" standard output.
+ */
+bool command_would_overwrite(const char *output, const char *input);
+
+/* An hour of work is not to be lost for a wrong path: can a file of this name be made? It
+ * is not there afterwards. */
+rf_status command_can_write(const char *output, rf_error *err);
 
 /* --encoder: catalogue name or directory -> directory, RF_OK or an error to show. */
 rf_status command_encoder_dir(const char *name, char dir[RF_PATH_MAX], rf_error *err);

@@ -1,6 +1,7 @@
 /* main.c - the table of commands */
 #include "commands.h"
 
+#include "base/file.h"
 #include "screen.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const command *const commands[] = {
     &command_train,  &command_tune,    &command_predict, &command_eval,
@@ -29,11 +31,25 @@ int command_finish(void)
     return EXIT_FAILED;
 }
 
-bool command_same_file(const char *a, const char *b)
+bool command_would_overwrite(const char *output, const char *input)
 {
     struct stat x, y;
-    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
+    if (!output || !input || strcmp(output, "-") == 0)
+        return false;
+    bool piped = strcmp(input, "-") == 0; /* < FILE */
+    if (!piped && strcmp(output, input) == 0)
+        return true; /* though neither may be there yet */
+    return stat(output, &x) == 0 &&
+           (piped ? fstat(STDIN_FILENO, &y) : stat(input, &y)) == 0 &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+rf_status command_can_write(const char *output, rf_error *err)
+{
+    rf_new_file file = {0};
+    rf_status st = rf_new_file_open(&file, output, err);
+    rf_new_file_abandon(&file);
+    return st;
 }
 
 rf_status command_encoder_dir(const char *name, char dir[RF_PATH_MAX], rf_error *err)
@@ -63,7 +79,7 @@ static void show_man(void)
         ".SH ENVIRONMENT\n.TP\n.B RINGFENCE_CACHE\nWhere encoders are kept; else "
         "$XDG_CACHE_HOME/ringfence or ~/.cache/ringfence.\n.TP\n.B RINGFENCE_KERNELS\n"
         "\"portable\" forces the kernels in plain C.\n.SH EXIT STATUS\n0 done, 1 failed, "
-        "2 wrong usage; 130 and 143 stopped by Ctrl-C or SIGTERM.\n");
+        "2 wrong usage; 130, 143, 129 stopped by Ctrl\\-C, SIGTERM, SIGHUP.\n");
 }
 
 /* A standard stream that is closed stays so to those who use it, but its number is taken:
@@ -82,9 +98,14 @@ int main(int argc, char **argv)
         show_help();
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-        show_help();
-        return command_finish();
+    if (options_is_help(argv[1]) || strcmp(argv[1], "help") == 0) {
+        if (argc == 3) { /* help train */
+            argv[1] = argv[2];
+            argv[2] = "--help";
+        } else {
+            show_help();
+            return command_finish();
+        }
     }
     if (strcmp(argv[1], "--help-man") == 0) {
         show_man();

@@ -62,7 +62,7 @@ static void show_help(const command *cmd, const option *options, size_t n)
     printf("usage: ringfence %s %s\n\n%s\n", cmd->name, cmd->synopsis, cmd->summary);
     if (cmd->details)
         printf("\n%s\n", cmd->details);
-    printf("\noptions:\n  %-24s %s\n", "--help", "Show this text.");
+    printf("\noptions:\n  %-24s %s\n", "--help, -h", "Show this text.");
     for (size_t i = 0; i < n; i++) {
         if (options[i].name)
             show_option(&options[i]);
@@ -72,20 +72,36 @@ static void show_help(const command *cmd, const option *options, size_t n)
 }
 
 /* Text for roff: a hyphen that is to be typed, and no line that begins with a dot. */
-static void roff(const char *s)
+static void roff_part(const char *s, const char *end)
 {
-    for (bool start = true; *s; start = *s == '\n', s++) {
+    for (bool start = true; s < end; start = *s == '\n', s++) {
         if (start && (*s == '.' || *s == '\''))
             fputs("\\&", stdout);
         if (*s == '-')
             fputs("\\-", stdout);
         else if (*s == '\\')
             fputs("\\e", stdout);
-        else if (s[0] == '\n' && s[1] == '\n') {
-            fputs("\n.PP\n", stdout);
-            s++;
-        } else
+        else
             putchar(*s);
+    }
+}
+
+static void roff(const char *s)
+{
+    roff_part(s, strchr(s, '\0'));
+}
+
+/* Paragraphs; one with columns, which are set with blanks, keeps its lines. */
+static void roff_paragraphs(const char *s)
+{
+    for (const char *end; *s; s = end + strspn(end, "\n")) {
+        const char *blanks = strstr(s, "  ");
+        end = strstr(s, "\n\n");
+        end = end ? end : strchr(s, '\0');
+        bool table = blanks && blanks < end;
+        fputs(table ? ".PP\n.nf\n" : ".PP\n", stdout);
+        roff_part(s, end);
+        fputs(table ? "\n.fi\n" : "\n", stdout);
     }
 }
 
@@ -97,9 +113,9 @@ static void show_man(const command *cmd, const option *options, size_t n)
     roff(cmd->synopsis);
     if (cmd->details) {
         printf("\n.SH DESCRIPTION\n");
-        roff(cmd->details);
+        roff_paragraphs(cmd->details);
     }
-    printf("\n.SH OPTIONS\n");
+    printf("\n.SH OPTIONS\n.TP\n.B \\-\\-help, \\-h\nShow this as plain text.\n");
     for (size_t i = 0; i < n; i++) {
         const option *o = &options[i];
         char text[HELP_MAX];
@@ -122,8 +138,8 @@ static void show_man(const command *cmd, const option *options, size_t n)
         roff(help_text(o, text));
         putchar('\n');
     }
-    printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage.\n.SH SEE ALSO\n"
-           ".BR ringfence (1)\n");
+    printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage; 130, 143, 129 stopped by "
+           "Ctrl\\-C, SIGTERM, SIGHUP.\n.SH SEE ALSO\n.BR ringfence (1)\n");
 }
 
 /* "64K", "4M" */
@@ -280,6 +296,11 @@ static bool take_option(const command *cmd, const option *options, size_t n, int
     return set(cmd, o, value);
 }
 
+bool options_is_help(const char *arg)
+{
+    return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
+}
+
 parse_result options_parse(const command *cmd, const option *options, size_t n_options,
                            int argc, char **argv, const char **positional,
                            size_t max_positional, size_t *n_positional)
@@ -288,7 +309,7 @@ parse_result options_parse(const command *cmd, const option *options, size_t n_o
     *n_positional = 0;
     /* Help first: it shows defaults, which the options before it would change. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
+        if (options_is_help(argv[i])) {
             show_help(cmd, options, n_options);
             return PARSE_DONE;
         } else if (strcmp(argv[i], "--help-man") == 0) {

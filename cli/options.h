@@ -45,6 +45,8 @@ typedef enum parse_result {
     PARSE_BAD,  /* complaint was shown: exit 2 */
 } parse_result;
 
+bool options_is_help(const char *arg); /* "--help", "-h" */
+
 /* argv[0] is the command's name. Options and positional arguments may be mixed; "--"
  * ends options; "-" is positional. Both "--name value" and "--name=value" work, and
  * "-o value" for an option with a letter. */

@@ -400,8 +400,8 @@ const char *train_options_wrong(const train_request *r)
         return "where to? Wanted -o MODEL";
     if (is_stdin(r->output))
         return "a model cannot be written to standard output; wanted -o MODEL";
-    if (is_stdin(r->data_path) && is_stdin(r->dev_path))
-        return "DATA and --dev cannot both be standard input";
+    if (is_stdin(r->data_path) + is_stdin(r->dev_path) + is_stdin(r->open_path) > 1)
+        return "only one of DATA, --dev and --open-texts can be standard input";
     if (r->o.resume && !r->o.checkpoint)
         return "--resume needs --checkpoint DIR";
     if (r->save.no_features && r->save.keep_examples)

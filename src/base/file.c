@@ -225,6 +225,8 @@ void rf_dir_remove(const char *path)
 static rf_status sync_dir(const char *path, rf_error *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES)
+        return RF_OK; /* may be written to, not read: the system flushes it in its time */
     if (fd < 0)
         return rf_fail_errno(err, "%s: cannot open", path);
     rf_status st = RF_OK;
@@ -283,6 +285,8 @@ rf_status rf_new_file_open(rf_new_file *f, const char *path, rf_error *err)
     struct stat st;
     struct timespec now;
     *f = (rf_new_file){0};
+    if (!*path)
+        return rf_fail(err, RF_ERR_ARG, 0, "found an empty name, wanted that of a file");
     int n = snprintf(f->path, sizeof f->path, "%s", path);
     if (n < 0 || (size_t)n + 8 > sizeof f->path)
         return rf_fail(err, RF_ERR_LIMIT, 0, "%.64s...: path longer than %d bytes", path,
@@ -304,6 +308,8 @@ rf_status rf_new_file_open(rf_new_file *f, const char *path, rf_error *err)
         if (!f->open && errno != EEXIST)
             break;
     }
+    if (f->open && f->replaces) /* what was private stays so */
+        (void)fchmod(f->fd, st.st_mode & 0777);
     return f->open ? RF_OK : fail_new(f, "cannot create a file beside it", err);
 }
 

@@ -121,7 +121,7 @@ interrupted() { # times, stage, signal, command...
     shift 3
     rm -f log
     # a background job of a script ignores SIGINT unless told otherwise
-    env --default-signal=INT,TERM "$@" --log-json log 2>stderr &
+    env --default-signal=INT,TERM,HUP "$@" --log-json log 2>stderr &
     local pid=$!
     for _ in $(seq 12000); do
         [ "$(grep -c "\"stage\": \"$stage\"" log 2>/dev/null)" -ge "$times" ] && break

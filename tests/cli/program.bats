@@ -68,6 +68,16 @@ load helpers
     has "$complaint" 'one argument too many: "b"'
 }
 
+@test "help in the ways people ask for it" {
+    "$rf" train --help >"$BATS_TEST_TMPDIR/want"
+    for ask in "train -h" "help train" "--help train" "-h train"; do
+        "$rf" $ask | cmp - "$BATS_TEST_TMPDIR/want"
+    done
+    "$rf" -h | cmp - <("$rf" --help)
+    "$rf" lab run --help | grep -q -- --seeds
+    [ "$("$rf" lab table --help | grep -c -- --seeds)" -eq 0 ]
+}
+
 @test "man pages come from the same tables and are well-formed" {
     for command in "" train predict eval report serve inspect tokenize embed encoder; do
         "$rf" $command --help-man >"$BATS_TEST_TMPDIR/page.1"
@@ -75,6 +85,9 @@ load helpers
         [ "$status" -eq 0 ]
         [[ "$output" != *"warning"* ]]
     done
+    # lists keep their lines
+    "$rf" encoder --help-man >"$BATS_TEST_TMPDIR/page.1"
+    man -l "$BATS_TEST_TMPDIR/page.1" | grep -q "^ *get     bring an encoder"
     "$rf" embed --help-man | grep -q 'pooling mean|cls'
     "$rf" train --help-man | grep -q '^.B .-o, .-.-output MODEL$'
     "$rf" train --help-man | grep -q '^.SS stage 1, the known classes$'

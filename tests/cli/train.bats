@@ -111,7 +111,7 @@ setup() {
       printf '   \tclass3\nq r s\trare\nq r t\tvery rare\n'; } >odd.tsv
     run_apart train odd.tsv -o m.rf
     [ "$status" -eq 0 ]
-    has "$complaint" 'warning: odd.tsv: 1 rows have the text of a row with another label: row 49 is "class1", row 50 is "class2": where is my order'
+    has "$complaint" 'warning: odd.tsv: 1 rows have the text of a row with another label: row 49 (without a header) is "class1", row 50 is "class2": where is my order'
     has "$complaint" "warning: odd.tsv: 2 of 6 classes have fewer than 5 rows: rare, very rare"
     has "$complaint" "warning: odd.tsv: 1 texts are empty"
     [ -s m.rf ]
@@ -237,7 +237,7 @@ setup() {
     wrong "which data?"
     wrong "where to?" data.tsv
     wrong "cannot be written to standard output" data.tsv -o -
-    wrong "both be standard input" - --dev - -o m.rf
+    wrong "only one of DATA, --dev and --open-texts can be standard input" - --dev - -o m.rf
     wrong "--map-points" data.tsv -o m.rf --map-points 100001
     wrong "--map-points" data.tsv -o m.rf --map-points many
     wrong "--resume needs --checkpoint" data.tsv -o m.rf --resume
@@ -366,6 +366,60 @@ setup() {
     has "$complaint" "Bad file descriptor"
 }
 
+@test "nothing that is written destroys what is read, or what else is written" {
+    cp data.tsv keep
+    labelled 3 >dev.tsv
+    for wrong in "data.tsv -o m.rf --log-json data.tsv" "data.tsv --dev dev.tsv -o m.rf --log-json dev.tsv" \
+        "data.tsv -o data.tsv" "- -o data.tsv" "data.tsv -o new --log-json new" "data.tsv -o ck --checkpoint ck"; do
+        run_apart "$rf" train $wrong --encoder "$tiny" <data.tsv
+        echo "$wrong: $complaint"
+        [ "$status" -eq 2 ]
+        cmp data.tsv keep
+        [ "$(ls | tr '\n' ' ')" = "data.tsv dev.tsv keep stderr " ]
+    done
+    run_apart "$rf" tune data.tsv -o s.json --log-json data.tsv --encoder "$tiny"
+    [ "$status" -eq 2 ]
+    cmp data.tsv keep
+    run_apart "$rf" train data.tsv -o "" --encoder "$tiny"
+    [ "$status" -eq 2 ]
+    has "$complaint" "empty name"
+}
+
+@test "data that cannot be meant: an unknown header, a dev set of other labels" {
+    { printf 'message_text\ttopic\n'; tail -n +2 data.tsv; } >head.tsv
+    run_apart train head.tsv -o m.rf
+    [ "$status" -eq 0 ]
+    has "$complaint" "1 of 5 classes have fewer than 5 rows: topic (the first row; if it names the columns, say --header yes)"
+    run_apart train head.tsv -o m.rf --header yes --text-column message_text --label-column topic
+    [[ "$complaint" != *"warning"* ]]
+    sed 's/class/zzz/' data.tsv >dev.tsv
+    rm -f m.rf
+    run_apart train data.tsv --dev dev.tsv -o m.rf
+    [ "$status" -eq 1 ]
+    has "$complaint" 'dev.tsv: none of its labels is in the training data; found such as "zzz1", wanted such as "class1"'
+    [ ! -e m.rf ]
+}
+
+@test "a file that is replaced keeps its rights; controls of a terminal are not passed on" {
+    train data.tsv -o m.rf --quiet
+    chmod 600 m.rf
+    train data.tsv -o m.rf --quiet --dev data.tsv
+    [ "$(stat -c %a m.rf)" = 600 ]
+    run_apart train data.tsv -o m.rf --dev data.tsv
+    has "$complaint" "warning: data.tsv: training and dev texts are the same"
+    { cat data.tsv; printf 'where \xc2\x9b31m\tclass1\nwhere \xc2\x9b31m\tclass2\n'; } >odd.tsv
+    run_apart train odd.tsv -o m.rf
+    has "$complaint" "where   31m"
+    run_apart train $'no\xc2\x9bfile' -o m.rf
+    has "$complaint" "no??file"
+}
+
+@test "who reads the progress may go: the training goes on" {
+    "$rf" train data.tsv --encoder "$tiny" $quick -o m.rf 2> >(head -n 1 >first)
+    train data.tsv -o want.rf --quiet
+    cmp m.rf want.rf
+}
+
 # ---- Stopping ----
 
 train_until() { # times, stage, signal, arguments...
@@ -379,6 +433,8 @@ train_until() { # times, stage, signal, arguments...
     has "$complaint" "stopped; nothing was kept (--checkpoint DIR would have kept"
     train_until 2 known TERM
     [ "$code" -eq 143 ]
+    train_until 2 known HUP
+    [ "$code" -eq 129 ]
     [ ! -e stopped.rf ]
     [ "$(ls | tr '\n' ' ')" = "data.tsv log stderr " ]
 }
@@ -455,7 +511,7 @@ stopped_in() { # times, stage, signal, words of the complaint as a regular expre
     # another training does not take it for its own
     run_apart train data.tsv $long --seed 1 -o x.rf --checkpoint ck --resume
     [ "$status" -ne 0 ]
-    has "$complaint" "made by another training"
+    has "$complaint" "made by another training: seed was 0, is now 1"
     stopped_in 1 open TERM "stopped; ck holds the known classes and " --resume --threads 1
     [ "$code" -eq 143 ]
     train data.tsv $long -o got.rf --checkpoint ck --resume --quiet --threads 2

@@ -1,0 +1,95 @@
+#include "train_input.h"
+
+#include "commands.h"
+#include "screen.h"
+#include "train_report.h"
+
+/* ---- Paths ------------------------------------------------------------------------- */
+
+static rf_status check_paths(const train_request *r, const char *what, rf_error *err)
+{
+    const char *inputs[] = {r->data_path, r->dev_path, r->open_path, r->settings_path};
+    const struct {
+        const char *path, *what, *option;
+    } outputs[] = {{r->output, what, "-o"}, {r->log_path, "the log", "--log-json"}};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
+            if (command_would_overwrite(outputs[i].path, inputs[k]))
+                return rf_fail(err, RF_ERR_ARG, 0,
+                               "%s: %s would overwrite this file; wanted another name "
+                               "after %s",
+                               outputs[i].path, outputs[i].what, outputs[i].option);
+    if (command_would_overwrite(r->output, r->log_path) ||
+        command_would_overwrite(r->output, r->o.checkpoint))
+        return rf_fail(err, RF_ERR_ARG, 0,
+                       "%s: wanted a name after -o that is not that of the log or the "
+                       "checkpoint",
+                       r->output);
+    return command_can_write(r->output, err);
+}
+
+/* ---- Data -------------------------------------------------------------------------- */
+
+/* Reads a set and tells what is in it. */
+static rf_status take_data(train_input *t, const char *path, rf_dataset **data,
+                           size_t *n_odd, rf_error *err)
+{
+    *data = data_options_read(&t->ask.data, path, err);
+    if (!*data)
+        return err->code;
+    const rf_dataset *train = data == &t->dev ? t->train : NULL;
+    return train_report_data(&t->progress, path, *data, train, t->ask.strict, n_odd, err);
+}
+
+static rf_status read_data(train_input *t, rf_error *err)
+{
+    const train_request *r = &t->ask;
+    size_t odd = 0, odd_dev = 0;
+    rf_status st = take_data(t, r->data_path, &t->train, &odd, err);
+    if (st == RF_OK && command_would_overwrite(r->data_path, r->dev_path))
+        screen_complain(
+            "warning: %s: training and dev texts are the same, so nothing says "
+            "how well it does on new ones",
+            r->dev_path);
+    if (st == RF_OK && r->dev_path)
+        st = take_data(t, r->dev_path, &t->dev, &odd_dev, err);
+    if (st == RF_OK && r->open_path) {
+        t->open = rf_dataset_read_texts(r->open_path, err);
+        st = t->open ? RF_OK : err->code;
+    }
+    if (st == RF_OK && r->strict && odd + odd_dev > 0)
+        st = rf_fail(err, RF_ERR_FORMAT, 0,
+                     "nothing was trained, as --strict wants data without the above");
+    return st;
+}
+
+rf_status train_input_read(train_input *t, const char *what, rf_error *err)
+{
+    rf_status st = check_paths(&t->ask, what, err);
+    if (st == RF_OK)
+        st = train_progress_open(&t->progress, t->ask.quiet, t->ask.log_path,
+                                 t->ask.o.resume, err);
+    if (st == RF_OK)
+        st = read_data(t, err);
+    t->ask.o.open_texts = t->open;
+    t->ask.o.seed = t->ask.seed;
+    t->ask.o.progress = train_progress_tell;
+    t->ask.o.user = &t->progress;
+    return st;
+}
+
+int train_input_end(train_input *t, rf_status st, const rf_error *err)
+{
+    rf_error log_err = {0};
+    int code = st == RF_OK            ? 0
+               : st == RF_ERR_STOPPED ? 128 + train_progress_signal()
+                                      : command_failed(err);
+    if (train_progress_close(&t->progress, &log_err) != RF_OK) {
+        int log_code = command_failed(&log_err);
+        code = code ? code : log_code;
+    }
+    rf_dataset_free(t->open);
+    rf_dataset_free(t->dev);
+    rf_dataset_free(t->train);
+    return code;
+}
