@@ -61,6 +61,16 @@ static int do_report(const char *const *words, lab_options *o)
         screen_complain("lab report: wanted -o FILE");
         return EXIT_USAGE;
     }
+    char runs[RF_PATH_MAX];
+    snprintf(runs, sizeof runs, "%s/runs.jsonl", words[0]);
+    if (command_would_overwrite(o->output, runs)) {
+        screen_complain("lab report: the page would overwrite %s; wanted another name "
+                        "after -o",
+                        o->output);
+        return EXIT_USAGE;
+    }
+    if (command_can_write(o->output, &err) != RF_OK)
+        return command_failed(&err);
     r->data = o->run.o.data;
     r->encoder = o->run.o.encoder;
     r->threads = o->run.o.threads;
@@ -78,15 +88,16 @@ static int do_report(const char *const *words, lab_options *o)
 }
 
 /* The first word says what to do; so many words follow it. */
-static const struct {
+static const struct verb {
     const char *name;
     size_t words;
     int (*run)(const char *const *words, lab_options *o);
+    command as; /* what its help and complaints call it */
 } verbs[] = {
-    {"run", 0, do_run},
-    {"sweep", 1, do_sweep},
-    {"table", 1, do_table},
-    {"report", 1, do_report},
+    {"run", 0, do_run, {.name = "lab run", .synopsis = "[OPTIONS]"}},
+    {"sweep", 1, do_sweep, {.name = "lab sweep", .synopsis = "SETTING [OPTIONS]"}},
+    {"table", 1, do_table, {.name = "lab table", .synopsis = "DIR [OPTIONS]"}},
+    {"report", 1, do_report, {.name = "lab report", .synopsis = "DIR -o FILE [OPTIONS]"}},
 };
 #define N_VERBS (sizeof verbs / sizeof verbs[0])
 
@@ -150,21 +161,72 @@ static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
     return OWN_OPTIONS + n;
 }
 
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
+/* An option that a verb does not read would mean hours of something else. */
+static bool is_for(const struct verb *v, const char *name)
+{
+    static const char *const table_alone[] = {"format", "which", NULL};
+    static const char *const report_alone[] = {"output", "title", "set",
+                                               "ratio",  "seed",  NULL};
+    static const char *const report_too[] = {"data", "threads", "quiet", NULL};
+    bool table = is_one_of(name, table_alone), report = is_one_of(name, report_alone);
+    if (strcmp(name, "encoder") == 0)
+        return true;
+    if (v->run == do_table)
+        return table;
+    if (v->run == do_report)
+        return report || is_one_of(name, report_too);
+    /* a sweep makes variants of its values */
+    return !table && !report &&
+           strcmp(name, v->run == do_sweep ? "variants" : "values") != 0;
+}
+
+/* Those of the verb, without headings. */
+static size_t keep_options(const struct verb *v, option *options, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (options[i].name && is_for(v, options[i].name))
+            options[kept++] = options[i];
+    return kept;
+}
+
 static int run(const command *self, int argc, char **argv)
 {
     lab_options o = {0};
     option options[LAB_OPTIONS];
-    size_t n_options = list_options(&o, options), n;
-    const char *words[2] = {0};
-    switch (options_parse(self, options, n_options, argc, argv, words, 2, &n)) {
+    size_t n_options = list_options(&o, options), n = 0, i = 0;
+    const char *words[1] = {0};
+    while (argc > 1 && i < N_VERBS && strcmp(argv[1], verbs[i].name) != 0)
+        i++;
+    if (argc < 2 || i == N_VERBS) {
+        if (argc > 1 && argv[1][0] == '-' &&
+            options_parse(self, options, n_options, argc, argv, words, 0, &n) ==
+                PARSE_DONE)
+            return command_finish();
+        screen_complain("lab: wanted one of: %s", self->synopsis);
+        return EXIT_USAGE;
+    }
+    const struct verb *v = &verbs[i];
+    command as = v->as;
+    as.summary = self->summary;
+    as.details = self->details;
+    n_options = keep_options(v, options, n_options);
+    switch (
+        options_parse(&as, options, n_options, argc - 1, argv + 1, words, v->words, &n)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
     }
-    for (size_t i = 0; i < N_VERBS; i++)
-        if (n == verbs[i].words + 1 && strcmp(words[0], verbs[i].name) == 0)
-            return verbs[i].run(words + 1, &o);
-    screen_complain("lab: wanted one of: %s", self->synopsis);
+    if (n == v->words)
+        return v->run(words, &o);
+    screen_complain("%s: wanted ringfence %s %s", as.name, as.name, as.synopsis);
     return EXIT_USAGE;
 }
 

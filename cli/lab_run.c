@@ -214,10 +214,6 @@ int lab_run(lab_request *r, const char *sweep)
         screen_complain("lab: wanted --data DIR with the sets and --out DIR for results");
         return EXIT_USAGE;
     }
-    if (sweep ? r->o.variants != NULL : r->values != NULL) {
-        screen_complain("lab: --values is for sweep, --variants for run");
-        return EXIT_USAGE;
-    }
     if (sweep && !take_sweep(r, sweep, variants)) {
         screen_complain("lab sweep: no \"%.40s\", or too many values; wanted one of %s",
                         sweep, lab_sweep_names);

@@ -57,8 +57,17 @@ static rf_status read_part(rf_material *m, rf_lab_part part, const rf_material_o
     rf_data_options options = o->data ? *o->data : rf_data_options_default();
     if (!o->data && rf_format_of_name(path) == RF_DATA_TSV)
         options.raw_tsv = true;
-    m->data[part] = rf_dataset_read(path, &options, err);
-    return m->data[part] ? RF_OK : err->code;
+    rf_dataset *data = m->data[part] = rf_dataset_read(path, &options, err);
+    if (!data)
+        return err->code;
+    for (size_t c = 0; part == RF_LAB_TRAIN && c < rf_dataset_classes(data); c++)
+        if (strcmp(rf_dataset_label(data, c, NULL), "open") == 0)
+            return rf_fail(
+                err, RF_ERR_FORMAT, 0,
+                "%s: a class is called \"open\", which is the answer for texts "
+                "of no class",
+                path);
+    return RF_OK;
 }
 
 /* How many there are comes first: a row that moves to the next part is another hash. */

@@ -1,5 +1,7 @@
 #include "lab/plan.h"
 
+#include "model/train_settings.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +172,20 @@ static rf_status take_methods(lists *l, const rf_lab_options *o, rf_error *err)
     return st;
 }
 
+/* Now, and not when its turn comes, hours later. Encoder and data are not known yet: what
+ * depends on them is looked at by the training. */
+static rf_status check_variant(const char *variant, rf_error *err)
+{
+    rf_train_options train = rf_train_options_default();
+    rf_split_options split = {0};
+    const rf_config any = {.layers = SIZE_MAX, .positions = SIZE_MAX};
+    rf_error why = {0};
+    rf_status st = rf_variant_apply(variant, &train, &split, err);
+    if (st != RF_OK || (st = rf_train_resolve(&train, &any, 1000, 10, &why)) == RF_OK)
+        return st;
+    return rf_fail(err, st, 0, "variant \"%s\": %s", variant, why.msg);
+}
+
 /* "radius=1,4,16 gamma=2": a list of names, each with its values. */
 static rf_status take_variants(lists *l, const char *text, rf_error *err)
 {
@@ -183,17 +199,18 @@ static rf_status take_variants(lists *l, const char *text, rf_error *err)
         *values++ = '\0';
         const char *at = values;
         char value[64];
+        if (!values[strspn(values, ",")])
+            return rf_fail(err, RF_ERR_ARG, 0,
+                           "variant \"%.60s=\": wanted NAME=VALUE,VALUE,...", entry);
         while (next_entry(&at, ",", value, sizeof value, &fits)) {
             rf_status st = grow(&l->variants, sizeof *l->variants, l->n_variants, err);
             if (st != RF_OK)
                 return st;
             char *to = l->variants[l->n_variants++];
             int n = snprintf(to, sizeof *l->variants, "%s=%s", entry, value);
-            rf_train_options train = rf_train_options_default();
-            rf_split_options split = {0};
             if (!fits || n < 0 || (size_t)n >= sizeof *l->variants)
                 return rf_fail(err, RF_ERR_ARG, 0, "variant \"%.60s\" is too long", to);
-            if ((st = rf_variant_apply(to, &train, &split, err)) != RF_OK)
+            if ((st = check_variant(to, err)) != RF_OK)
                 return st;
             for (size_t i = 0; i + 1 < l->n_variants; i++)
                 if (strcmp(l->variants[i], to) == 0) {
@@ -244,7 +261,7 @@ rf_status rf_variant_apply(const char *variant, rf_train_options *o,
     bool good = value && read_number(value + 1, &x) && x >= 0.0;
     rf_method_options *m = &o->method_options;
     bool whole = good && x == floor(x) && x <= 1e9;
-    if (strcmp(name, "radius") == 0)
+    if (strcmp(name, "radius") == 0 && x > 0.0) /* 0 would leave it to rho */
         o->radius = m->radius = (float)x;
     else if (strcmp(name, "rho") == 0)
         o->rho = m->rho = (float)x;
@@ -255,7 +272,7 @@ rf_status rf_variant_apply(const char *variant, rf_train_options *o,
     else if (strcmp(name, "eta") == 0) { /* there must be steps for it to matter */
         o->ascent_rate = m->ascent_rate = (float)x;
         m->ascent_steps = m->ascent_steps == 0 ? ASCENT_STEPS : m->ascent_steps;
-    } else if (strcmp(name, "weight") == 0)
+    } else if (strcmp(name, "weight") == 0 && x > 0.0) /* 0 would leave it to the data */
         o->negative_weight = (float)x;
     else if ((strcmp(name, "k") == 0 || strcmp(name, "ascent") == 0) && whole)
         o->ascent_steps = m->ascent_steps = (size_t)x;

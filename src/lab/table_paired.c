@@ -47,7 +47,8 @@ static void add_comparison(rf_grid *grid, const rf_place *place, const rf_paired
 {
     char text[64];
     const rf_summary *d = &c->difference;
-    bool spread = d->n >= 2;
+    /* Differences that are all the same say how coarse the figures are, not how sure. */
+    bool spread = d->n >= 2 && d->sd > 0.0;
     rf_record record = {.set = place->set ? place->set : "all",
                         .method = place->method,
                         .variant = "",

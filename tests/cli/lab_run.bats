@@ -72,6 +72,38 @@ lab() { # words and options of ringfence lab
     has "$complaint" 'no "mood"'
 }
 
+@test "an option or variant that would be another experiment is refused before any run" {
+    for wrong in "run --seed 7" "run --set toy" "run --format csv" "run --values 3" "sweep gamma --variants k=1"; do
+        run_apart lab $wrong --out out
+        [ "$status" -eq 2 ]
+        [[ "$complaint" == *"lab "*": no option --"* ]]
+    done
+    run_apart "$rf" lab table out --seeds 3
+    [ "$status" -eq 2 ]
+    for wrong in radius=0 weight=0 gamma=2,0.5,3 k=1000000000 radius= radius=, ; do
+        run_apart lab run --out out --variants "$wrong"
+        echo "$wrong: $complaint"
+        [ "$status" -eq 2 ]
+        has "$complaint" "variant \"${wrong%%=*}="
+        [ ! -e out ]
+    done
+}
+
+@test "a class called open is refused, as train does" {
+    sed -i 's/class2/open/' data/toy/train.tsv
+    run_apart lab run --out out --methods msp
+    [ "$status" -eq 1 ]
+    has "$complaint" 'train.tsv: a class is called "open"'
+}
+
+@test "a page is not written over the results" {
+    lab run --out out --methods msp --quiet
+    cp out/runs.jsonl keep
+    run_apart "$rf" lab report out -o out/runs.jsonl
+    [ "$status" -eq 2 ]
+    cmp keep out/runs.jsonl
+}
+
 @test "wrong usage, missing and bad data" {
     run_apart "$rf" lab run
     [ "$status" -eq 2 ]
