@@ -29,7 +29,8 @@ load helpers
 @test "installed: header, both libraries, pkg-config, man pages; the header's example runs" {
     cmake --install "$root/build" --prefix "$BATS_TEST_TMPDIR/usr" >/dev/null
     export PKG_CONFIG_PATH=$(dirname "$(find "$BATS_TEST_TMPDIR/usr" -name ringfence.pc)")
-    sed -i "s|^prefix=.*|prefix=$BATS_TEST_TMPDIR/usr|" "$PKG_CONFIG_PATH/ringfence.pc"
+    # nothing beside it, and nothing that points elsewhere, though it was configured for another place
+    grep -q "^ExecStart=$BATS_TEST_TMPDIR/usr/bin/ringfence serve" "$BATS_TEST_TMPDIR/usr/lib/systemd/system/ringfence.service"
     cat >"$BATS_TEST_TMPDIR/use.c" <<'C'
 #include <ringfence.h>
 #include <stdio.h>
