@@ -43,6 +43,22 @@ run() { # name, command...
     count "$name" "$log/$name.tap" $?
 }
 
+# As run, for programs that do not get into each other's way: as many at a time as there are
+# CPUs, told when all have ended.
+together() { # what stands before and after the name, programs...
+    before=$1 after=$2
+    shift 2
+    printf '%s\n' "$@" | xargs -P "$(nproc)" -I '{}' sh -c '
+        name=$2/$3$(basename "$1")$4
+        CMOCKA_MESSAGE_OUTPUT=TAP "$1" >"$name.tap" 2>&1
+        echo $? >"$name.code"' sh '{}' "$log" "$before" "$after"
+    for test; do
+        name=$before$(basename "$test")$after
+        code=$(cat "$log/$name.code")
+        count "$name" "$log/$name.tap" "${code:-1}"
+    done
+}
+
 build() { # preset, directory, targets (none: everything)
     preset=$1
     dir=$2
@@ -65,13 +81,12 @@ for encoder in minilm minilm-fp32 gte-small; do
         echo "SKIPPED: encoder $encoder is not to be had; tests that need it are skipped"
 done
 
-for test in build/tests/test_*; do
-    run "$(basename "$test")" "$test"
-done
-for test in test_kernels test_encoder test_embedder test_tune test_ans_step test_session \
-    test_methods_posthoc test_objectives test_cosine_objectives test_lab_run; do
-    run "$test-portable" env RINGFENCE_KERNELS=portable build/tests/$test
-done
+together '' '' build/tests/test_*
+export RINGFENCE_KERNELS=portable
+together '' -portable $(printf 'build/tests/%s ' test_kernels test_encoder test_embedder \
+    test_tune test_ans_step test_session test_methods_posthoc test_objectives \
+    test_cosine_objectives test_lab_run)
+unset RINGFENCE_KERNELS
 run cli bats --tap tests/cli
 run kill bats --tap tests/long
 run pages tests/pages/run.sh
@@ -80,11 +95,8 @@ run serve tests/serve/run.sh
 run serve-page tests/serve/page.sh
 build clang build-clang
 if build asan build-asan; then
-    for test in build-asan/tests/test_*; do
-        # The big models say nothing more under ASan and take minutes.
-        case $test in */test_features | */test_bert_base) continue ;; esac
-        run "asan-$(basename "$test")" "$test"
-    done
+    # The big models say nothing more under ASan and take minutes.
+    together asan- '' $(ls build-asan/tests/test_* | grep -v 'test_features$\|test_bert_base$')
     run asan-serve env RF_SLOW=1 RF_PROGRAM=build-asan/ringfence \
         RF_TRAINER=build/ringfence tests/serve/run.sh
     run asan-portable env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
@@ -92,9 +104,7 @@ fi
 threaded="test_base test_dataset test_embedder test_tune test_ans test_session test_tsne
     test_methods_rules test_lab_run test_queue"
 if build tsan build-tsan ringfence_program $threaded; then
-    for test in $threaded; do
-        run "tsan-$test" build-tsan/tests/$test
-    done
+    together tsan- '' $(printf 'build-tsan/tests/%s ' $threaded)
     run tsan-serve env RF_SLOW=1 RF_PROGRAM=build-tsan/ringfence \
         RF_TRAINER=build/ringfence tests/serve/run.sh
 fi
