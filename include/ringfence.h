@@ -341,7 +341,8 @@ RF_API size_t rf_dataset_classes(const rf_dataset *data);
 /* The text of a row, its length in *len if len is not NULL; NUL-terminated too. NULL past
  * the end. Lives as long as data. */
 RF_API const char *rf_dataset_text(const rf_dataset *data, size_t row, size_t *len);
-/* The class of a row, SIZE_MAX past the end. A new label may change it. */
+/* The class of a row, SIZE_MAX past the end. A new label may change it; the first
+ * question after one sorts all labels, so ask when all rows are there. */
 RF_API size_t rf_dataset_class(const rf_dataset *data, size_t row);
 /* The name of a class, NUL-terminated; its number of rows in *rows if not NULL. NULL past
  * the end. The name lives as long as data. */

@@ -118,7 +118,7 @@ rf_status rf_encoder_path(const char *name, char *path, size_t cap, rf_error *er
     int n = snprintf(path, cap, "%s", known ? dir : name);
     if (n < 0 || (size_t)n >= cap)
         return rf_fail(err, RF_ERR_LIMIT, 0, "%.64s...: path longer than %zu bytes", name,
-                       cap - 1);
+                       cap ? cap - 1 : 0);
     return RF_OK;
 }
 

@@ -35,7 +35,7 @@ struct rf_vocab {
     bool space_cjk;        /* ideographs are words */
     rf_fold_flags fold;
 
-    int32_t pad, unk, cls, sep;
+    int32_t unk, cls, sep;
 };
 
 /* Feed a hash one byte. Start with RF_HASH_WORD for a piece that begins a word and with
