@@ -4,7 +4,7 @@
 
 #include "method_options.h"
 #include "options.h"
-#include "ringfence.h"
+#include "ringfence_lab.h"
 
 typedef struct lab_request {
     rf_lab_options o;

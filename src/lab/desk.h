@@ -8,6 +8,7 @@
 #include "lab/material.h"
 #include "lab/split.h"
 #include "lab/stage1.h"
+#include "ringfence_lab.h"
 
 typedef struct rf_desk {
     const rf_lab_options *o;

@@ -22,6 +22,7 @@
 #define RF_LAB_GRID_H
 
 #include "base/buffer.h"
+#include "ringfence_lab.h"
 
 /* The text in the making. */
 typedef struct rf_sheet {

@@ -7,6 +7,7 @@
 #include "lab/results.h"
 #include "lab/split.h"
 #include "open/method.h"
+#include "ringfence_lab.h"
 
 /* One run to be. */
 typedef struct rf_planned {

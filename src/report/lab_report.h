@@ -9,6 +9,7 @@
 
 #include "lab/table.h"
 #include "report/svg.h"
+#include "ringfence_lab.h"
 
 typedef struct rf_lab_page {
     rf_page page;

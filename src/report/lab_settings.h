@@ -3,6 +3,7 @@
 #define RF_REPORT_LAB_SETTINGS_H
 
 #include "base/json.h"
+#include "ringfence_lab.h"
 
 /* Puts what rf_train_settings_json wrote of a method with heads into o; what is missing
  * or of another type stays. */

@@ -18,6 +18,7 @@
 #include "scratch.h"
 #include "small_model.h"
 #include "tiny_model.h"
+#include "ringfence_lab.h"
 
 #include <dirent.h>
 #include <errno.h>
