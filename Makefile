@@ -4,7 +4,8 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 10
 
-.PHONY: all build demo test bench bench-train bench-serve fuzz soak install clean help packages test-packages
+.PHONY: all build demo check analyze test bench bench-train bench-serve fuzz soak install clean help \
+    packages test-packages
 
 all: build
 
@@ -12,7 +13,7 @@ packages:
 	@tools/install-packages.sh build
 
 test-packages:
-	@tools/install-packages.sh build test
+	@tools/install-packages.sh build check test
 
 build: packages
 	@test -f build/build.ninja || cmake --preset release >/dev/null
@@ -21,9 +22,23 @@ build: packages
 demo: build
 	@tools/demo.sh
 
+define build-with-tests
+@grep -qs '^RF_TESTS:BOOL=ON' build/CMakeCache.txt || cmake --preset release -DRF_TESTS=ON >/dev/null
+@ninja -C build --quiet
+endef
+
+check:
+	@tools/install-packages.sh build check
+	$(build-with-tests)
+	@tests/run.sh check
+
+analyze:
+	@tools/install-packages.sh build check
+	$(build-with-tests)
+	@tools/check-tidy.sh --analyze
+
 test: test-packages
-	@grep -qs '^RF_TESTS:BOOL=ON' build/CMakeCache.txt || cmake --preset release -DRF_TESTS=ON >/dev/null
-	@ninja -C build --quiet
+	$(build-with-tests)
 	@tests/run.sh
 
 bench: build
@@ -57,6 +72,8 @@ clean:
 help:
 	@echo "make            build the program: build/ringfence"
 	@echo "make demo       build, bring the default encoder, train on the sample, classify"
+	@echo "make check      for every edit: quick unit tests, layers, clang-format, clang-tidy"
+	@echo "make analyze    clang's analyzer over the library and the programs, in minutes"
 	@echo "make test       the whole suite; last line: N passed, N failed"
 	@echo "make bench      speed beside ONNX Runtime, in one run"
 	@echo "make bench-train speed of training beside PyTorch, in one run"

@@ -19,13 +19,14 @@
  */
 #include <ringfence.h>
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define LOAD_RUNS 5
 #define PEAK_RUNS 24
@@ -52,13 +53,6 @@ typedef struct bench {
     float *out;      /* [n, width] */
     rf_embedder *embedders[RF_MAX_THREADS + 1]; /* by number of threads */
 } bench;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- Texts ----------------------------------------------------------------------- */
 
@@ -221,10 +215,10 @@ static void answer_throughput(bench *b, size_t threads)
     if (!embedder)
         return;
     rf_error err = {0};
-    const double start = now();
+    const double start = rf_clock_seconds();
     const rf_status s =
         rf_embed(embedder, b->texts.text, b->texts.len, b->texts.n, b->out, &err);
-    const double seconds = now() - start;
+    const double seconds = rf_clock_seconds() - start;
     if (s != RF_OK) {
         answer_error(err.msg);
         return;
@@ -257,14 +251,14 @@ static void answer_latency(bench *b, size_t threads, size_t n)
     rf_error err = {0};
     for (size_t i = 0; i < n; i++) {
         const size_t at = i * b->texts.n / n;
-        const double start = now();
+        const double start = rf_clock_seconds();
         if (rf_embed(embedder, b->texts.text + at, b->texts.len + at, 1, b->out, &err) !=
             RF_OK) {
             answer_error(err.msg);
             free(ms);
             return;
         }
-        ms[i] = (now() - start) * 1e3;
+        ms[i] = (rf_clock_seconds() - start) * 1e3;
     }
     qsort(ms, n, sizeof *ms, compare_doubles);
     const double median = (ms[(n - 1) / 2] + ms[n / 2]) / 2.0;
@@ -279,9 +273,9 @@ static void answer_load(const bench *b)
     double best = 0.0;
     for (int i = 0; i < LOAD_RUNS; i++) {
         rf_error err = {0};
-        const double start = now();
+        const double start = rf_clock_seconds();
         rf_encoder *encoder = rf_encoder_load(b->dir, &err);
-        const double ms = (now() - start) * 1e3;
+        const double ms = (rf_clock_seconds() - start) * 1e3;
         if (!encoder) {
             answer_error(err.msg);
             return;
@@ -318,9 +312,9 @@ static void *peak_main(void *user)
     peak_worker *w = user;
     for (int r = 0; r < PEAK_RUNS; r++) {
         pthread_barrier_wait(w->barrier);
-        w->start[r] = now();
+        w->start[r] = rf_clock_seconds();
         w->flops = fma_peak_run(PEAK_ROUNDS, &w->sink);
-        w->end[r] = now();
+        w->end[r] = rf_clock_seconds();
     }
     return NULL;
 }

@@ -9,20 +9,14 @@
  */
 #include <ringfence.h>
 
+#include "base/clock.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define WARM_CALLS 50
 #define MOST_CALLS 10000000
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -40,11 +34,11 @@ static bool time_calls(rf_session *session, const rf_dataset *texts, double *ms,
         size_t len;
         rf_decision d;
         const char *text = rf_dataset_text(texts, i % rows, &len);
-        const double start = now();
+        const double start = rf_clock_seconds();
         if (rf_classify(session, text, len, &d, err) != RF_OK)
             return false;
         if (i >= WARM_CALLS)
-            ms[i - WARM_CALLS] = (now() - start) * 1e3;
+            ms[i - WARM_CALLS] = (rf_clock_seconds() - start) * 1e3;
     }
     return true;
 }

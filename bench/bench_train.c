@@ -1,6 +1,6 @@
 /*
- * bench_train.c - the clock behind bench/train.py: our side of the training benchmark,
- * and the input of the other side
+ * bench_train.c - our side of the training benchmark (bench/train.py), and the input of
+ * the other side
  *
  *   bench_train write FILE TRAIN.tsv [LIST]     what bench/train_peer.py reads
  *   bench_train stage1 EPOCHS THREADS TRAIN.tsv [LIST]
@@ -11,17 +11,17 @@
  * the time of each epoch without the look at dev; stage 2 the time of all steps of all
  * heads. The encoder is minilm.
  */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "known/tune.h"
+#include "stages/fine_tune.h"
 #include "model/container.h"
 #include "num/panels.h"
-#include "open/ans.h"
+#include "ans/ans.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define LIVE 2
 
@@ -31,13 +31,6 @@ typedef struct rows {
     size_t *lens;
     uint32_t *class_of;
 } rows;
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void *need(void *p)
 {
@@ -188,38 +181,33 @@ static double run_stage1(setting *s, const rows *r, size_t epochs, bool print)
 {
     rf_error err;
     double best = 1e30;
-    const rf_tune_options o = {.seed = 1,
-                               .epochs = epochs,
-                               .batch = 128,
-                               .patience = epochs,
-                               .encoder_rate = 1e-4f,
-                               .known_rate = 5e-4f,
-                               .decay = 0.01f,
-                               .warmup = 0.1f,
-                               .dropout = 0.1f};
-    rf_tune *t = rf_tune_new(s->e, LIVE, &s->known, (rf_labelled){&s->a, r->class_of},
-                             (rf_labelled){&s->none, NULL}, NULL, &o, s->team, &err);
+    rf_settings o = rf_settings_default();
+    o.epochs = o.patience = epochs;
+    o.batch = 128;
+    rf_fine_tune *t =
+        rf_fine_tune_new(s->e, LIVE, &s->known, (rf_labelled){&s->a, r->class_of},
+                         (rf_labelled){&s->none, NULL}, NULL, &o, 1, s->team, &err);
     check(t != NULL, &err);
     for (size_t i = 0; i < epochs; i++) {
-        double start = seconds();
-        check(rf_tune_epoch(t, NULL, NULL, &err) == RF_OK, &err);
-        double took = seconds() - start;
+        double start = rf_clock_seconds();
+        check(rf_fine_tune_epoch(t, NULL, NULL, &err) == RF_OK, &err);
+        double took = rf_clock_seconds() - start;
         best = took < best ? took : best;
         if (print)
             printf("%s%.4f", i ? ", " : "", took);
     }
     if (print)
-        printf("], \"loss\": %.4f", rf_tune_where(t)->loss);
-    rf_tune_free(t);
+        printf("], \"loss\": %.4f", rf_fine_tune_where(t)->loss);
+    rf_fine_tune_free(t);
     return best;
 }
 
-static double run_stage2(setting *s, const rows *r, const rf_ans_options *o)
+static double run_stage2(setting *s, const rows *r, const rf_settings *o)
 {
     rf_error err;
     rf_class_stats stats;
     rf_heads heads;
-    rf_ans_report *reports = need(calloc(r->classes, sizeof *reports));
+    rf_class_report *reports = need(calloc(r->classes, sizeof *reports));
     uint64_t *keys = need(calloc(r->classes, sizeof *keys));
     for (size_t i = 0; i < r->classes; i++)
         keys[i] = rf_rng_mix(i);
@@ -227,30 +215,33 @@ static double run_stage2(setting *s, const rows *r, const rf_ans_options *o)
                               &err) == RF_OK,
           &err);
     check(rf_heads_init(&heads, s->a.width, r->classes, &err) == RF_OK, &err);
-    const rf_ans_problem p = {.width = s->a.width,
-                              .classes = r->classes,
-                              .rows = r->n,
-                              .z = s->z,
-                              .class_of = r->class_of,
-                              .class_key = keys,
-                              .stats = &stats};
-    double start = seconds();
-    check(rf_ans_train(&heads, &p, o, 0, r->classes, s->team, reports, &err) == RF_OK,
-          &err);
-    double took = seconds() - start;
-    rf_heads_release(&heads);
+    const rf_fit p = {.team = s->team,
+                      .width = s->a.width,
+                      .classes = r->classes,
+                      .rows = r->n,
+                      .z = s->z,
+                      .class_of = r->class_of,
+                      .class_key = keys,
+                      .stats = &stats,
+                      .o = o};
+    double start = rf_clock_seconds();
+    check(rf_ans_train(&heads, &p, 0, r->classes, reports, &err) == RF_OK, &err);
+    double took = rf_clock_seconds() - start;
+    rf_method_state_release(&heads);
     rf_class_stats_release(&stats);
     free(reports);
     free(keys);
     return took;
 }
 
-static rf_ans_options head_options(size_t steps)
+static rf_settings head_options(size_t steps)
 {
-    rf_ans_options o = rf_ans_options_default();
-    o.steps = o.max_steps = steps; /* no extension: the same work on both sides */
-    o.cool_steps = 0;
-    o.rate = 3e-4f;
+    rf_settings o = rf_settings_default();
+    o.head_steps = o.head_max_steps =
+        steps; /* no extension: the same work on both sides */
+    o.head_cool_steps = 0;
+    o.head_negatives = 256;
+    o.positive_noise = 0.0f;
     o.negative_weight = 0.25f;
     o.ascent_steps = 0;
     return o;
@@ -344,27 +335,27 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "stage2") == 0 && argc >= 8) {
         rows r = load_rows(argv[7], argc > 8 ? argv[8] : NULL);
         setting s = prepare(&r, number(argv[6]));
-        rf_ans_options o = head_options(number(argv[2]));
-        o.positives = number(argv[3]);
-        o.negatives = number(argv[4]);
+        rf_settings o = head_options(number(argv[2]));
+        o.head_positives = number(argv[3]);
+        o.head_negatives = number(argv[4]);
         o.ascent_steps = number(argv[5]);
         features(&s);
         double took = run_stage2(&s, &r, &o);
         printf("{\"seconds\": %.4f, \"step_seconds\": %.6f, \"classes\": %zu}\n", took,
-               took / (double)o.steps, r.classes);
+               took / (double)o.head_steps, r.classes);
     } else if (strcmp(what, "growth") == 0 && argc >= 6) {
         rows r = make_rows(number(argv[4]), number(argv[5]));
-        double start = seconds();
+        double start = rf_clock_seconds();
         setting s = prepare(&r, number(argv[3]));
-        double encoded = seconds() - start;
+        double encoded = rf_clock_seconds() - start;
         double epoch = run_stage1(&s, &r, 1, false);
         features(&s);
-        const rf_ans_options o = head_options(number(argv[2]));
+        const rf_settings o = head_options(number(argv[2]));
         double heads = run_stage2(&s, &r, &o);
         printf("{\"classes\": %zu, \"rows\": %zu, \"tokens\": %zu, \"encode_seconds\": "
                "%.3f, \"epoch_seconds\": %.3f, \"head_step_seconds\": %.6f}\n",
                r.classes, r.n, s.a.n_tokens, encoded, epoch,
-               heads / (double)o.steps / (double)r.classes);
+               heads / (double)o.head_steps / (double)r.classes);
     } else {
         fprintf(stderr, "usage: see the top of bench_train.c\n");
         return 2;

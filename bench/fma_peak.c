@@ -1,5 +1,5 @@
 /*
- * fma_peak.c - how many multiply-adds this CPU can do when nothing stands in their way
+ * fma_peak.c - the peak rate of multiply-adds of this CPU
  *
  * Twelve independent chains of 8-wide multiply-adds, all in registers: two units with a
  * latency of 4 or 5 cycles need 8 to 10 chains in flight, and twelve accumulators with

@@ -1,5 +1,5 @@
--- The load of bench/serve.mjs for wrk: posts one body after the other, and prints what came of
--- it as JSON.   wrk ... -s serve.lua URL -- FILE     FILE: one JSON body a line
+-- The load of bench/serve.mjs for wrk: posts one body after another, and prints the results as
+-- JSON.   wrk ... -s serve.lua URL -- FILE     FILE: one JSON body per line
 
 local requests = {}
 local at = 0

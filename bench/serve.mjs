@@ -1,5 +1,5 @@
-// Times the service beside a plain Node server that runs the same encoder and heads with
-// onnxruntime-node, under the same load, in the same run, in turns.
+// Times the service against a plain Node server that runs the same encoder and heads with
+// onnxruntime-node, under the same load, alternating in the same run.
 //
 //   npm install --ignore-scripts --prefix bench     (once)
 //   node bench/serve.mjs [--quick] [--connections 1,16,64,256] [--seconds 5] [--rounds 3]
@@ -10,18 +10,18 @@
 //
 // The load: wrk over the loopback, connections kept open, one text of exactly 12 tokens per
 // request, answers with all their fields. wrk runs on the machine it measures and takes its
-// share of it; what all processes take is written beside the figures.
+// share of it; the CPU use of all processes is printed beside the figures.
 //
-// The peers (bench/serve_peer.mjs), each with the settings that a trial finds best for it
-// (unless they are given), have to give the answers of `ringfence predict` before anything is
+// The peers (bench/serve_peer.mjs), each with the best settings that a trial finds
+// (unless they are given), must give the answers of `ringfence predict` before anything is
 // timed:
 //   plain    one run of the network per request
-//   batched  whatever waits goes through the network together
+//   batched  all waiting requests go through the network together
 //
 // Each figure is the median over the rounds; a ratio is the median of the rounds' ratios, with
 // the smallest and the largest. A cell waits until the machine is quiet, for at most --patience
-// seconds. If others took more than a tenth of the machine meanwhile it is measured again, up to
-// --tries times; the least disturbed try counts, and is marked if it was disturbed after all.
+// seconds. If other processes take more than a tenth of the machine it is measured again, up to
+// --tries times; the least disturbed try counts, and is marked if it was still disturbed.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -43,8 +43,8 @@ const TOKENS = 12;
 const MARGIN_TOLERANCE = 1e-2;
 const WARM_SECONDS = 1;
 const CALLS = 500;
-const BULK_SIZES = [620, 3720]; // texts; the difference counts, so that loading does not
-const QUIET = 0.15; // of the machine in use: quiet enough to begin
+const BULK_SIZES = [620, 3720]; // texts; the difference is used, which cancels loading
+const QUIET = 0.15; // of the machine in use: quiet enough to start
 const DISTURBED = 0.1; // of the machine used by others: the cell is marked
 const CPUS = os.cpus().length;
 
@@ -66,7 +66,7 @@ function median(values) {
 
 // ---- The machine ----
 
-/** Seconds that all CPUs together have been busy, others' machines included (steal). */
+/** Busy seconds of all CPUs together, including time taken by other virtual machines (steal). */
 function busySeconds() {
   const [, user, nice, system, , , irq, soft, steal] = fs.readFileSync('/proc/stat', 'utf8')
     .split('\n', 1)[0].split(/\s+/).map(Number);
@@ -104,7 +104,7 @@ async function timed(program, args) {
   return { stdout: out[0], cpu: Number(user) + Number(system) };
 }
 
-/** Measures until others leave the machine alone; the least disturbed try counts. */
+/** Measures until the machine is undisturbed; the least disturbed try counts. */
 async function calmly(options, measureOnce) {
   let best = null;
   for (let i = 0; i < options.tries && !(best?.others <= DISTURBED); i++) {
@@ -120,7 +120,7 @@ async function calmly(options, measureOnce) {
 
 // ---- Servers ----
 
-const alive = new Set(); // children, which must not outlive us
+const alive = new Set(); // children; they must not outlive us
 process.on('exit', () => alive.forEach((child) => child.kill()));
 ['SIGINT', 'SIGTERM', 'SIGHUP'].forEach((signal) => process.on(signal, () => process.exit(1)));
 
@@ -195,7 +195,7 @@ const serveServer = (name, options, args) => new Server(name, options.program,
 const peerServer = (mode, dir, settings) => new Server(mode, process.execPath,
   [path.join(ROOT, 'bench/serve_peer.mjs'), dir, mode, ...settings]);
 
-/** Every text has to get the answer of `ringfence predict`; some go out together. */
+/** Every text must get the answer of `ringfence predict`; some are sent concurrently. */
 async function check(server, texts, wanted) {
   let worst = 0;
   for (let from = 0; from < texts.length; from += 32) {
@@ -217,7 +217,7 @@ async function check(server, texts, wanted) {
   return worst;
 }
 
-/** The settings of a peer with the most requests per second, by short trials in turns. */
+/** The settings of a peer with the most requests per second, by short alternating trials. */
 async function tunePeer(mode, dir, data, candidates, options) {
   const tried = candidates.map((settings) => ({ settings, rate: 0 }));
   for (let pass = 0; pass < 2; pass++) {
@@ -252,9 +252,9 @@ async function tunePeers(dir, data, options) {
   return { plain, batched: sizes };
 }
 
-// ---- What the service is measured against, on our own side ----
+// ---- Our own baselines for the service ----
 
-/** Texts per second of `ringfence predict`, loading left out. */
+/** Texts per second of `ringfence predict`, without loading. */
 async function bulkRate(data, options) {
   const seconds = [];
   for (const file of data.bulk) {
@@ -318,10 +318,10 @@ async function measure(servers, data, options) {
     progress(`round ${r + 1} of ${options.rounds}`);
     const round = { cells: Object.fromEntries(servers.map(({ name }) => [name, {}])) };
     for (const connections of options.connections) {
-      if (connections === 1) { // right beside the cell that is compared with it
+      if (connections === 1) { // right before the cell that it is compared with
         round.in_process_ms = await inProcess(data, options);
       }
-      // Every round another server goes first, so that none always finds the warmer machine.
+      // A different server goes first in every round, so that none always gets the warmer machine.
       const order = servers.map((_, i) => servers[(i + r) % servers.length]);
       for (const server of order) {
         round.cells[server.name][connections] = await measureCell(server, connections, data,

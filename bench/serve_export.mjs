@@ -5,9 +5,9 @@
 // DIR receives model.onnx (token ids and mask in, margins of all heads out: encoder, mean
 // pooling and heads in one graph, so that an answer is one call) and peer.json (labels,
 // calibration, vocabulary). Weights are the model's own, widened to single precision without
-// loss. The graph is made of the fused operators that ONNX Runtime's own optimiser of BERT
-// exports arrives at (Attention, SkipLayerNormalization, BiasGelu), so the peer starts from
-// the best form of its model rather than from what an optimiser may or may not recognise.
+// loss. The graph uses the fused operators that ONNX Runtime's own BERT optimiser
+// produces (Attention, SkipLayerNormalization, BiasGelu), so the peer starts from
+// the best form of its model, whatever an optimiser may or may not recognise.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +22,7 @@ const HALF = (() => {
     const exponent = (i >> 10) & 31;
     const fraction = i & 1023;
     const size = exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25);
-    table[i] = i & 0x8000 ? -size : size; // no infinities: the file has none
+    table[i] = i & 0x8000 ? -size : size; // no infinities: the file contains none
   }
   return table;
 })();
@@ -73,7 +73,7 @@ function joined(tensors) {
   return { shape: [values.length], values };
 }
 
-// ---- Protocol buffers, as much of them as ONNX needs ----
+// ---- The part of protocol buffers that ONNX needs ----
 
 function varint(value) {
   const bytes = [];
@@ -133,7 +133,7 @@ class Graph {
     return name;
   }
 
-  /** Adds a node whose first output has its name; '' stands for an input left out. */
+  /** Adds a node whose first output has its name; '' is an omitted input. */
   node(op, name, inputs, attributes = {}, domain = '', more = []) {
     this.nodes.push(message(1, ...inputs.map((input) => message(1, input)),
       ...[name, ...more].map((output) => message(2, output)), message(3, name), message(4, op),
@@ -190,7 +190,7 @@ function addEncoder(g, model) {
   return x;
 }
 
-/** Mean over the real tokens: the mask as a row times the states, by the number of ones. */
+/** Mean over the real tokens: the mask as a row times the states, divided by the number of ones. */
 function addPooling(g, states) {
   const axes = (name, ...values) => g.tensor(name,
     { shape: [values.length], values: BigInt64Array.from(values.map(BigInt)) });
@@ -235,7 +235,7 @@ function addHeads(g, model, feature) {
   return classes;
 }
 
-/** Writes DIR/model.onnx and DIR/peer.json; returns the latter's content. */
+/** Writes DIR/model.onnx and DIR/peer.json; returns the content of the latter. */
 export function exportModel(file, dir) {
   const model = new ModelFile(file);
   const { json } = model;

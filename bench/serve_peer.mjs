@@ -3,16 +3,16 @@
 //
 //   node bench/serve_peer.mjs DIR plain|batched [--threads N] [--no-spin] [--max-batch N]
 //
-// DIR is what bench/serve_export.mjs wrote. Listens on a free port of 127.0.0.1 and prints it.
+// DIR is written by bench/serve_export.mjs. Listens on a free port of 127.0.0.1 and prints it.
 //
-//   plain    one run of the network per request, as requests come
-//   batched  whatever waits when the network is free goes through it together, padded to its
+//   plain    one run of the network per request, as requests arrive
+//   batched  all requests waiting when the network is free go through it together, padded to the
 //            longest text, at most --max-batch texts
 //
-// onnxruntime-node runs a network on Node's main thread; between two batches the loop turns, so
-// that requests that came meanwhile are read. A turn accepts one new connection only, so with a
-// network in every turn 64 clients that come at once would wait for seconds; the peer lets the
-// loop turn until nobody comes any more.
+// onnxruntime-node runs a network on Node's main thread; between two batches the event loop runs
+// once, so that new requests are read. One turn of the loop accepts only one new connection, so
+// with a network run in every turn 64 clients that connect at once would wait for seconds; the
+// peer lets the loop turn until no more connections arrive.
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
@@ -31,7 +31,7 @@ class Tokenizer {
   constructor({ vocab, max_tokens: maxTokens }) {
     this.vocab = new Map(Object.entries(vocab));
     this.room = maxTokens - 2;
-    this.kinds = new Map(); // of characters: asking a regular expression is slow
+    this.kinds = new Map(); // of characters: a regular expression is slow
   }
 
   kind(character) {
@@ -158,7 +158,7 @@ class Network {
   }
 }
 
-/** Gives the network what waits, all at once. */
+/** Runs the network on all waiting requests at once. */
 class Batches {
   constructor(network, most) {
     this.network = network;
@@ -186,7 +186,7 @@ class Batches {
       } catch (error) {
         batch.forEach(({ reject }) => reject(error));
       }
-      // The loop turns: what came meanwhile is read, and waits for the next batch.
+      // Let the loop turn: new requests are read, and wait for the next batch.
       await new Promise((resolve) => { setImmediate(resolve); });
     }
     this.busy = false;
@@ -195,7 +195,7 @@ class Batches {
 
 // ---- The server ----
 
-/** Counts connections; settled() waits for a turn of the loop that brings none. */
+/** Counts connections; settled() waits for a turn of the loop without a new one. */
 class Door {
   constructor(server) {
     this.count = 0;
@@ -207,7 +207,7 @@ class Door {
 
   async settled() {
     const turn = () => new Promise((resolve) => { setImmediate(resolve); });
-    await turn(); // the rest of this one
+    await turn(); // the rest of this turn
     for (let before = -1; before !== this.count;) {
       before = this.count;
       await turn();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training beside PyTorch: both sides in turns, in one run; prints the table of docs/SPEED.md.
+"""Training compared with PyTorch, alternating in one run; prints the table of docs/SPEED.md.
 
     python3 bench/train.py [--rounds N]         (make bench-train: 2 rounds, some 20 minutes)
 
@@ -10,9 +10,9 @@ bench_train. PyTorch is bench/train_peer.py in two forms, each the best of one a
            heads in batched products
   tuned    whatever its trials find fastest: no padding, a thread per micro-batch, chunks of
            heads that fit the cache, one process per share of the heads
-The same batch size, dropout, optimiser, heads and rows per step on both sides. The whole run of
-ours is `ringfence train` with everything in it; PyTorch's is its stages 1 and 2 alone, without
-encoding, features and files, so the last ratio errs in its favour.
+Both sides have the same batch size, dropout, optimiser, heads and rows per step. Our whole run
+is all of `ringfence train`; PyTorch's is its stages 1 and 2 alone, without
+encoding, features and files, so the last ratio favours it.
 """
 import json
 import os
@@ -28,7 +28,7 @@ BENCH = ROOT / "build" / "bench" / "bench_train"
 PEER = ROOT / "bench" / "train_peer.py"
 ROUNDS = int(sys.argv[sys.argv.index("--rounds") + 1]) if "--rounds" in sys.argv else 2
 EPOCHS, STEPS, POSITIVES, NEGATIVES = 2, 40, 8, 256
-RUN_EPOCHS, RUN_STEPS = 12, 750  # of the whole run: heads take 600 steps and cool for 150
+RUN_EPOCHS, RUN_STEPS = 12, 750  # of the whole run: 600 steps per head and 150 of cooling
 USUAL = {1: "padded,4,op,foreach", 2: "16,op"}
 
 

@@ -8,49 +8,49 @@
     python3 bench/train_peer.py --self-test tests/golden/tune.safetensors
 
 The first two print one line of JSON: what the trials chose, how long each epoch (stage 1) or
-step of all heads (stage 2) took, and the loss, which has to fall. --force names a choice instead
-of trying ("packed,2,op,foreach", "4,op"); --profile shows on stderr where the time goes.
+step of all heads (stage 2) took, and the loss, which must fall. --force skips the trials
+("packed,2,op,foreach", "4,op"); --profile shows on stderr where the time goes.
 --make writes random inputs. --self-test trains the golden problem in every way that a trial can
-choose and compares stage 2's own gradients with autograd; it exits 1 at a difference.
+choose and compares the hand-written gradients of stage 2 with autograd; it exits 1 at a difference.
 
 Made for PyTorch 1.13 (Debian 12's python3-torch). PyTorch takes its matrix products from
 libblas.so.3, and Debian's default for that is the reference BLAS, 20 times slower than
 OpenBLAS. The script refuses to time that: install libopenblas0-pthread or -openmp, or point
-LD_LIBRARY_PATH to where one of them is.
+LD_LIBRARY_PATH to one of them.
 
 IN: safetensors, F32 and I32
   stage 1
-    x        [tokens, width]  what the frozen layers made of all texts, one after another
+    x        [tokens, width]  output of the frozen layers for all texts, one after another
     offsets  [texts + 1]      text i is rows offsets[i] to offsets[i + 1] of x
     labels   [texts]          0 ... classes - 1
     heads    [1]              attention heads
     layer_norm_eps [1]
     encoder.layer.<i>.*       the live layers, Hugging Face names and shapes, any numbers i
     known.dense.weight [width, width] .bias [width], known.out.weight [classes, width] .bias
-    dev.x, dev.offsets, dev.labels   may be missing; else accuracy is taken, outside the clock
+    dev.x, dev.offsets, dev.labels   optional; if present, accuracy is measured, outside the clock
   stage 2
     z        [texts, width]   features
     labels   [texts]
-    radius   [classes]        may be missing: D = sqrt(2 sum variance) of each class
+    radius   [classes]        optional; default D = sqrt(2 sum variance) of each class
 
 Stage 1: z = mean over tokens of the last layer, Linear-ReLU-Linear, cross entropy, dropout at
-the four places, AdamW with linear warm-up (a tenth) and decay. An epoch goes once through the
-texts in a random order; its clock includes gathering the batches. Trials, on the real data:
+the four places, AdamW with linear warm-up (a tenth) and decay. An epoch is one pass over the
+texts in a random order; its time includes gathering the batches. Trials, on the real data:
   layout     padded: micro-batches of similar length, each padded to its longest text
-             packed: no padding but for attention itself
-  micro      1, 2 or 4 micro-batches to a batch of texts sorted by length
+             packed: no padding except in attention itself
+  micro      1, 2 or 4 micro-batches per batch, texts sorted by length
   parallel   (more than one thread) op: inside each operation
-             data: each thread takes its share of the micro-batches, one-threaded operations
+             data: each thread takes its share of the micro-batches, single-threaded operations
   optimiser  foreach, or tensor by tensor (better when a tensor fits the cache and all do not)
 Stage 2: one head width -> 256 -> 64 -> 1 per class. A step gives each head n positives, R
-negatives and n synthetic negatives z + e: e = 2 sigma N(0, 1), k steps of ascent, ||e|| brought
-into [r, 2 r]. loss = sum of softplus(-g) over positives and softplus(g) over the others,
-dropout after each hidden layer, Adam. Heads do not depend on one another, so a chunk of them does
+negatives and n synthetic negatives z + e: e = 2 sigma N(0, 1), k steps of ascent, ||e|| clipped
+to [r, 2 r]. loss = sum of softplus(-g) over positives and softplus(g) over the others,
+dropout after each hidden layer, Adam. Heads are independent, so a chunk of them does
 all its steps before the next one starts and stays in the cache. Trials:
   chunk      heads at a time: 1, 4, 16 or all, as one batched product
   parallel   (more than one thread) op, or data: each process takes its share of the chunks
-The gradients of this small network are written out, without autograd, into the block of memory
-that Adam reads. The best of --rounds counts.
+The gradients of this small network are hand-written, without autograd, straight into the block
+of memory that Adam reads. The best of --rounds counts.
 """
 import argparse
 import ctypes
@@ -96,7 +96,7 @@ HIDDEN1, HIDDEN2 = 256, 64
 
 def find_blas():
     """The library that provides sgemm: its path, and OpenBLAS's function to set its threads,
-    None if it is another."""
+    None for any other."""
     with open("/proc/self/maps") as maps:
         files = sorted({line.split()[-1] for line in maps if re.search("/lib[^/]*blas", line)})
     for path in files:
@@ -254,7 +254,7 @@ class Where:
 
 
 class Trainer:
-    """One way (layout, micro, parallel, optimiser) of going through batches."""
+    """One way (layout, micro, parallel, optimiser) to run batches."""
 
     def __init__(self, data, way, threads, dropout=None, rates=RATES, total=1, warm=1, seed=0):
         self.model = Tuner(data, ARG.dropout if dropout is None else dropout)
@@ -266,7 +266,7 @@ class Trainer:
         set_threads(threads if self.parallel == "op" else 1)
         self.workers = threads if self.parallel == "data" else 1
         values = self.model.values
-        # Each worker has leaves of its own on the same memory, so that gradients do not meet.
+        # Each worker has its own leaves on the same memory, so that gradients stay separate.
         self.leaves = [[v.detach().requires_grad_(True) for v in values]
                        for _ in range(self.workers)]
         self.masks = [Masks(self.model.dropout, [seed, w]) for w in range(self.workers)]
@@ -274,7 +274,7 @@ class Trainer:
         if self.workers > 1:
             self.pool = ThreadPoolExecutor(self.workers, initializer=torch.set_num_threads,
                                            initargs=(1,))
-        # Parameters are dealt to the workers' optimisers by size.
+        # Parameters are distributed over the workers' optimisers by size.
         order = sorted(range(len(values)), key=lambda i: -values[i].numel())
         share = [[] for _ in range(self.workers)]
         for i in order:
@@ -310,7 +310,7 @@ class Trainer:
             params, masks = self.leaves[w], self.masks[w]
             for p in params:
                 p.grad = None
-            mine = texts[w::self.workers]  # as many short and long ones as the others have
+            mine = texts[w::self.workers]  # the same mix of short and long ones for every worker
             for piece in mine.tensor_split(max(1, min(self.micro // self.workers, len(mine)))):
                 if len(piece) == 0:
                     continue
@@ -476,7 +476,7 @@ class Heads:
     def adam(self):
         self.at += 1
         fix1, fix2 = 1 - 0.9**self.at, math.sqrt(1 - 0.999**self.at)
-        torch.add(self.g, self.m, alpha=0.9, out=self.m)  # 10 times the usual m: one pass less
+        torch.add(self.g, self.m, alpha=0.9, out=self.m)  # 10 times the usual m: saves a pass
         self.v.mul_(0.999).addcmul_(self.g, self.g, value=0.001)
         torch.sqrt(self.v, out=self.t).add_(EPS2 * fix2)
         self.p.addcdiv_(self.m, self.t, value=-0.1 * RATE2 * fix2 / fix1)
@@ -503,7 +503,7 @@ class Opener:
 
     def draw(self, classes, steps, n, R, generator):
         """Rows for `steps` steps: positives in a random order without repetition until all
-        were taken, negatives anywhere else. [steps, heads, n], [steps, heads, R]"""
+        are used, negatives from anywhere else. [steps, heads, n], [steps, heads, R]"""
         positives, negatives = [], []
         for c in classes:
             size, start = int(self.sizes[c]), int(self.starts[c])
@@ -542,7 +542,7 @@ class Opener:
 
 
 def run2(opener, chunk, parallel, steps, count):
-    """The first `count` heads, in processes of their own. Returns seconds and losses."""
+    """The first `count` heads, in separate processes. Returns seconds and losses."""
     workers, each = (1, ARG.threads) if parallel == "op" else (ARG.threads, 1)
     context = torch.multiprocessing.get_context("fork")
     gate, found = context.Barrier(workers + 1), context.SimpleQueue()
@@ -620,7 +620,7 @@ def profiled(function):
 
 
 def make(path):
-    """Random inputs of MiniLM's size; lengths spread around --tokens."""
+    """Random inputs of MiniLM's size; lengths vary around --tokens."""
     rng, g, width, inner = random.Random(1), torch.Generator().manual_seed(1), 384, 1536
     lengths = [max(2, round(rng.gauss(ARG.tokens, ARG.tokens / 3))) for _ in range(ARG.texts)]
     labels = [i % ARG.classes for i in range(ARG.texts)]
@@ -714,7 +714,7 @@ def main():
     if not SET_BLAS_THREADS:
         sys.exit(f"train_peer.py: {BLAS} is not OpenBLAS and may be 20 times slower;"
                  " install libopenblas0-pthread")
-    set_threads(1)  # a pool of threads does not survive a fork; more are set where they are wanted
+    set_threads(1)  # a thread pool does not survive a fork; more threads are set where needed
     torch.manual_seed(ARG.seed)
     data = read_safetensors(Path(ARG.file))
     result = stage1(data) if ARG.stage == 1 else stage2(data)

@@ -1,4 +1,4 @@
-/* cmd_encoder.c - encoders: what there is, getting, checking and importing them */
+/* cmd_encoder.c - ringfence encoder: lists, fetches, checks and imports encoders */
 #include "commands.h"
 
 #include "screen.h"
@@ -6,32 +6,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static void tell(void *user, const char *line)
+static int print_line(void *user, const char *line)
 {
     (void)user;
     fprintf(stderr, "%s\n", line);
+    return 0;
 }
 
-static rf_status list(rf_error *err)
+static void list_encoders(void)
 {
-    (void)err;
     for (size_t i = 0; rf_catalogue(i); i++) {
         const rf_catalogue_entry *e = rf_catalogue(i);
         char dir[RF_PATH_MAX];
         bool here = rf_encoder_path(e->name, dir, sizeof dir, NULL) == RF_OK;
         printf("%-12s %s\n", e->name, e->title);
-        printf("%-12s %s; %s; %u MB to fetch; %s\n", "", e->note, e->licence,
-               e->download_mb, here ? dir : "not here yet");
+        printf("%-12s %s; %s; %u MB to download; %s\n", "", e->note, e->licence,
+               e->download_mb, here ? dir : "not in the cache");
     }
-    printf("\nAny other BERT encoder in the Hugging Face layout (config.json, "
-           "model.safetensors,\nvocab.txt or tokenizer.json) is used by its directory: "
-           "bert-base-uncased, say,\nwith --encoder path/to/bert-base-uncased. An ONNX "
-           "export becomes such a directory\nwith: ringfence encoder import model.onnx "
-           "DIR\n");
-    return RF_OK;
+    printf("\nFor any other BERT encoder in the Hugging Face layout (config.json, "
+           "model.safetensors,\nvocab.txt or tokenizer.json), give its directory: "
+           "--encoder path/to/bert-base-uncased.\nTo turn an ONNX export into such a "
+           "directory: ringfence encoder import model.onnx DIR\n");
 }
 
-static rf_status path(const char *name, rf_error *err)
+static rf_status print_directory(const char *name, rf_error *err)
 {
     char dir[RF_PATH_MAX];
     rf_status st = rf_encoder_path(name, dir, sizeof dir, err);
@@ -40,15 +38,15 @@ static rf_status path(const char *name, rf_error *err)
     return st;
 }
 
-static rf_status verify(const char *name, rf_error *err)
+static rf_status verify_encoder(const char *name, rf_error *err)
 {
     rf_status st = rf_encoder_verify(name, err);
     if (st == RF_OK)
-        printf("%s: every file has the sha256 it should have\n", name);
+        printf("%s: all files match their sha256\n", name);
     return st;
 }
 
-static rf_status import(const char *onnx, const char *dir, rf_error *err)
+static rf_status import_onnx(const char *onnx, const char *dir, rf_error *err)
 {
     rf_status st = rf_encoder_import(onnx, dir, err);
     if (st == RF_OK)
@@ -56,7 +54,7 @@ static rf_status import(const char *onnx, const char *dir, rf_error *err)
     return st;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_encoder(const command *self, int argc, char **argv)
 {
     const char *words[3] = {0};
     size_t n;
@@ -66,18 +64,18 @@ static int run(const command *self, int argc, char **argv)
     case PARSE_BAD: return EXIT_USAGE;
     }
     rf_error err = {0};
-    rf_status st;
+    rf_status st = RF_OK;
     const char *verb = n ? words[0] : "";
     if (strcmp(verb, "list") == 0 && n == 1)
-        st = list(&err);
+        list_encoders();
     else if (strcmp(verb, "get") == 0 && n == 2)
-        st = rf_encoder_get(words[1], tell, NULL, &err);
+        st = rf_encoder_get(words[1], print_line, NULL, &err);
     else if (strcmp(verb, "path") == 0 && n == 2)
-        st = path(words[1], &err);
+        st = print_directory(words[1], &err);
     else if (strcmp(verb, "verify") == 0 && n == 2)
-        st = verify(words[1], &err);
+        st = verify_encoder(words[1], &err);
     else if (strcmp(verb, "import") == 0 && n == 3)
-        st = import(words[1], words[2], &err);
+        st = import_onnx(words[1], words[2], &err);
     else {
         screen_complain("encoder: wanted one of: %s", self->synopsis);
         return EXIT_USAGE;
@@ -90,16 +88,16 @@ static int run(const command *self, int argc, char **argv)
 const command command_encoder = {
     .name = "encoder",
     .synopsis = "list | get NAME | path NAME | verify NAME | import MODEL.onnx DIR",
-    .summary = "List, get, check and import encoders.",
+    .summary = "List, fetch, check and import encoders.",
     .details =
-        "list    the catalogue, and what of it is in the cache\n"
-        "get     bring an encoder of the catalogue into the cache, unless it is there\n"
-        "path    the directory of an encoder\n"
-        "verify  check a cached encoder against the sha256 of each of its files\n"
-        "import  make an encoder directory out of a BERT ONNX export; config.json and "
+        "list    show the catalogue and which encoders are in the cache\n"
+        "get     download an encoder of the catalogue, unless it is in the cache\n"
+        "path    print the directory of an encoder\n"
+        "verify  check each file of a cached encoder against its sha256\n"
+        "import  convert a BERT ONNX export into an encoder directory; config.json and "
         "the\n"
-        "        tokenizer files are looked for beside it and one directory up\n\n"
+        "        tokenizer files must be beside it or one directory up\n\n"
         "The cache is $RINGFENCE_CACHE, or ringfence in $XDG_CACHE_HOME or ~/.cache.\n"
-        "get needs npm and its registry, the rest needs no network.",
-    .run = run,
+        "Only get uses the network: it needs npm and its registry.",
+    .run = run_encoder,
 };

@@ -1,6 +1,7 @@
-/* cmd_eval.c - how often a model is right about labelled texts */
+/* cmd_eval.c - ringfence eval: measures a model on labelled texts */
 #include "commands.h"
 
+#include "base/plural.h"
 #include "data_options.h"
 #include "json_text.h"
 #include "screen.h"
@@ -13,16 +14,11 @@
 #define SHOWN_CONFUSIONS 10
 #define SHOWN_NAME 40 /* characters of a label in the table */
 
-/* Some texts of `truth` were answered with `answer`; both may be the last: open. */
-typedef struct confusion {
-    size_t truth, answer, count;
-} confusion;
-
 typedef struct result {
     const rf_model *model;
     rf_evaluation e;
-    size_t *worst;         /* [classes + 1] by F1, lowest first */
-    confusion *confusions; /* largest first */
+    size_t *worst; /* [classes + 1] by F1, lowest first */
+    rf_confusion *confusions;
     size_t n_confusions;
 } result;
 
@@ -32,33 +28,6 @@ static const char *name_of(const result *r, size_t id)
 }
 
 /* ---- Sorting ----------------------------------------------------------------------- */
-
-static int by_count(const void *a, const void *b)
-{
-    const confusion *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    if (x->truth != y->truth)
-        return x->truth < y->truth ? -1 : 1;
-    return x->answer < y->answer ? -1 : x->answer > y->answer;
-}
-
-static rf_status gather_confusions(result *r, rf_error *err)
-{
-    const rf_evaluation *e = &r->e;
-    size_t ids = e->classes + 1, n = 0;
-    for (size_t i = 0; i < ids * ids; i++)
-        n += i / ids != i % ids && e->confusion[i] > 0;
-    r->confusions = calloc(n + 1, sizeof *r->confusions);
-    if (!r->confusions)
-        return rf_fail_nomem(err, n * sizeof *r->confusions, "the confusions");
-    for (size_t i = 0; i < ids * ids; i++)
-        if (i / ids != i % ids && e->confusion[i] > 0)
-            r->confusions[r->n_confusions++] =
-                (confusion){i / ids, i % ids, e->confusion[i]};
-    qsort(r->confusions, r->n_confusions, sizeof *r->confusions, by_count);
-    return RF_OK;
-}
 
 typedef struct ranked {
     double f1;
@@ -93,16 +62,16 @@ static rf_status sort_classes(result *r, rf_error *err)
 
 /* ---- Output ------------------------------------------------------------------------ */
 
-/* One kind of error: what was promised, what was expected, what happened. */
+/* One kind of error: promised, expected and observed. */
 typedef struct claim {
     const char *texts, *error; /* "open", "accepted" */
-    double most;               /* 0: no limit */
+    double max;                /* 0: no limit */
     double expected, low, high;
     size_t hits, n;
-    double share; /* NaN of nothing */
+    double share; /* NaN if n is 0 */
 } claim;
 
-/* False: the model says nothing of it. */
+/* False if the model makes no promise. */
 static bool take_claims(const result *r, claim *accept, claim *reject)
 {
     const rf_evaluation *e = &r->e;
@@ -112,15 +81,15 @@ static bool take_claims(const result *r, claim *accept, claim *reject)
         return false;
     *accept = (claim){.texts = "open",
                       .error = "accepted",
-                      .most = p.most,
-                      .expected = p.expected,
-                      .low = p.low,
-                      .high = p.high,
+                      .max = p.max_accept,
+                      .expected = p.expected_accept,
+                      .low = p.accept_low,
+                      .high = p.accept_high,
                       .hits = rf_evaluation_accepted(e),
                       .n = e->n_open};
     *reject = (claim){.texts = "known",
                       .error = "called open",
-                      .most = p.max_reject,
+                      .max = p.max_reject,
                       .expected = p.tells_reject ? p.expected_reject : NAN,
                       .low = p.reject_low,
                       .high = p.reject_high,
@@ -131,7 +100,7 @@ static bool take_claims(const result *r, claim *accept, claim *reject)
     return true;
 }
 
-/* Where what happened lies against the interval. */
+/* Where the observed share lies relative to the interval. */
 static const char *place(const claim *c)
 {
     return c->share < c->low ? "below" : c->share > c->high ? "above" : "within";
@@ -141,9 +110,9 @@ static void put_claim(const claim *c)
 {
     if (isnan(c->expected))
         return;
-    if (c->most > 0.0)
+    if (c->max > 0.0)
         printf("promised   at most %.2f %% of %s texts %s; expected %.2f %%",
-               100.0 * c->most, c->texts, c->error, 100.0 * c->expected);
+               100.0 * c->max, c->texts, c->error, 100.0 * c->expected);
     else
         printf("expected   %.2f %% of %s texts %s", 100.0 * c->expected, c->texts,
                c->error);
@@ -152,7 +121,7 @@ static void put_claim(const claim *c)
         printf("happened   %.2f %% of %s texts %s (%zu of %zu), %s the interval\n",
                100.0 * c->share, c->texts, c->error, c->hits, c->n, place(c));
     else
-        printf("happened   there is no %s text: nothing can be said\n", c->texts);
+        printf("happened   there are no %s texts to measure it on\n", c->texts);
 }
 
 static void put_promise(const result *r)
@@ -171,20 +140,30 @@ static void put_text(const result *r, bool all)
     size_t absent = 0;
     for (size_t i = 0; i < e->classes; i++)
         absent += e->scores[i].support == 0;
+    size_t present = e->classes - absent + (e->n_open > 0);
     printf("texts      %zu, %zu of them open\n", e->n, e->n_open);
     printf("accuracy  %6.2f %%\n", e->accuracy);
-    printf("F1        %6.2f %%  (mean over the %zu known classes and open)\n", e->f1,
-           e->classes);
+    printf("F1        %6.2f %%  (mean over the %zu known %s and open)\n", e->f1,
+           e->classes, rf_plural(e->classes, "class", "classes"));
     printf("F1-known  %6.2f %%", e->f1_known);
     if (e->n == e->n_open)
-        puts("  (there is no known text: F1-known and F1 mean little)");
+        puts("  (there are no known texts: F1-known and F1 mean little)");
     else if (absent > 0)
-        printf("  (%zu of the %zu classes are not in TEST: their F1 counts as 0)\n",
-               absent, e->classes);
+        printf("  (%zu of the %zu classes %s not in TEST: %s F1 counts as 0)\n", absent,
+               e->classes, rf_plural(absent, "is", "are"),
+               rf_plural(absent, "its", "their"));
     else
         putchar('\n');
     printf("F1-open   %6.2f %%%s\n", e->f1_open,
-           e->n_open ? "" : "  (there is no open text: F1-open and F1 mean little)");
+           e->n_open ? "" : "  (there are no open texts: F1-open and F1 mean little)");
+    printf("F1-tested %6.2f %%  (mean over the %zu %s in TEST%s)\n", e->f1_tested,
+           present, rf_plural(present, "class", "classes"),
+           e->n_open ? ", open included" : "");
+    printf("MCC       %6.3f\n", e->mcc);
+    if (isnan(e->auroc))
+        puts("AUROC          -  (needs both known and open texts)");
+    else
+        printf("AUROC     %6.2f %%  (known against open, by margin)\n", e->auroc);
     if (e->n > 0)
         printf("expected calibration error %.1f %%\n", e->calibration_error);
     put_promise(r);
@@ -201,7 +180,7 @@ static void put_text(const result *r, bool all)
 
     size_t n = r->n_confusions < SHOWN_CONFUSIONS ? r->n_confusions : SHOWN_CONFUSIONS;
     if (n > 0)
-        printf("\nconfusions that cost most: label -> answer\n");
+        printf("\nmost frequent confusions: label -> answer\n");
     for (size_t i = 0; i < n; i++)
         printf("%8zu  %s -> %s\n", r->confusions[i].count,
                name_of(r, r->confusions[i].truth), name_of(r, r->confusions[i].answer));
@@ -237,21 +216,21 @@ static void put_place(const char *before, const claim *c)
         printf("%snull", before);
 }
 
-/* In per cent, as everything here. */
+/* All shares in per cent. */
 static void put_budget(const result *r)
 {
     claim a, b;
     if (!take_claims(r, &a, &b))
         return;
     put_number(",\n  \"budget\": {\"max_false_accept\": ",
-               a.most > 0.0 ? 100.0 * a.most : NAN);
+               a.max > 0.0 ? 100.0 * a.max : NAN);
     put_number(", \"expected_false_accept\": ", 100.0 * a.expected);
     put_number(", \"interval\": [", 100.0 * a.low);
     put_number(", ", 100.0 * a.high);
     put_number("], \"false_accept\": ", 100.0 * a.share);
     put_place(", \"interval_place\": ", &a);
     if (!isnan(b.expected)) {
-        put_number(",\n    \"max_false_reject\": ", b.most > 0.0 ? 100.0 * b.most : NAN);
+        put_number(",\n    \"max_false_reject\": ", b.max > 0.0 ? 100.0 * b.max : NAN);
         put_number(", \"expected_false_reject\": ", 100.0 * b.expected);
         put_number(", \"reject_interval\": [", 100.0 * b.low);
         put_number(", ", 100.0 * b.high);
@@ -268,6 +247,9 @@ static void put_json(const result *r)
     put_number(",\n  \"f1\": ", e->f1);
     put_number(",\n  \"f1_known\": ", e->f1_known);
     put_number(",\n  \"f1_open\": ", e->f1_open);
+    put_number(",\n  \"f1_tested\": ", e->f1_tested);
+    put_number(",\n  \"mcc\": ", e->mcc);
+    put_number(",\n  \"auroc\": ", e->auroc);
     printf(",\n  \"n\": %zu,\n  \"n_open\": %zu", e->n, e->n_open);
     put_reliability(e);
     put_budget(r);
@@ -283,7 +265,7 @@ static void put_json(const result *r)
     }
     fputs("\n  },\n  \"confusions\": [", stdout);
     for (size_t i = 0; i < r->n_confusions; i++) {
-        const confusion *c = &r->confusions[i];
+        const rf_confusion *c = &r->confusions[i];
         fputs(i ? ",\n    {\"label\": " : "\n    {\"label\": ", stdout);
         json_put_name(stdout, name_of(r, c->truth));
         fputs(", \"answer\": ", stdout);
@@ -304,13 +286,13 @@ static rf_status evaluate(result *r, size_t threads, const rf_dataset *data,
     rf_status st = rf_evaluate(session, data, &r->e, err);
     rf_session_free(session);
     if (st == RF_OK)
-        st = gather_confusions(r, err);
+        st = rf_evaluation_confusions(&r->e, &r->confusions, &r->n_confusions, err);
     if (st == RF_OK)
         st = sort_classes(r, err);
     return st;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_eval(const command *self, int argc, char **argv)
 {
     const char *paths[2] = {0};
     size_t threads = 0, n;
@@ -320,7 +302,7 @@ static int run(const command *self, int argc, char **argv)
         {.name = "json",
          .kind = OPTION_FLAG,
          .value = &json,
-         .help = "One JSON object with everything, numbers in full."},
+         .help = "Print one JSON object with all figures in full precision."},
         {.name = "all",
          .kind = OPTION_FLAG,
          .value = &all,
@@ -368,20 +350,24 @@ const command command_eval = {
     .summary = "Measure a model on labelled texts, open ones among them.",
     .details =
         "TEST is a file of texts and their labels, as train reads it, or - for standard\n"
-        "input. Labels that the model does not know count as open, whatever they are.\n\n"
+        "input. Every label that the model does not know counts as open.\n\n"
         "F1 of a class is the harmonic mean of precision and recall. F1-known is its\n"
-        "mean over the model's classes, F1-open that of open, and F1 the mean over\n"
-        "both. The expected calibration error says how far, on average, the share of\n"
-        "right answers is from their confidence. Of a model with an error budget, what\n"
-        "it promised or expected stands beside what happened: open texts that were\n"
-        "accepted, and known texts that were called open.\n\n"
-        "With --json: accuracy, f1, f1_known, f1_open, n, n_open, calibration_error,\n"
-        "reliability (ten bins of confidence: from, to, count, confidence: the mean,\n"
-        "right: the share), budget (if there is one), per_class (by label: precision,\n"
-        "recall, f1, support) and confusions (label, answer, count, largest count\n"
-        "first). All shares are in per cent. A class that is not in TEST has recall and "
-        "f1\n"
-        "0, as is usual; bins without texts and shares of a budget without texts are "
-        "null.",
-    .run = run,
+        "mean over the model's classes, F1-open is the F1 of open, and F1 the mean over\n"
+        "both. F1-tested is the mean over the classes that TEST has, open included. MCC\n"
+        "is the Matthews correlation of labels and answers: 1 if all are right, 0 if\n"
+        "they are no better than chance. AUROC is the chance that a known text has a\n"
+        "larger deciding margin than an open one; TEST must have both.\n\n"
+        "The expected calibration error is the average gap between confidence\n"
+        "and the share of right answers. For a model with an error budget, eval shows\n"
+        "what it promised or expected and what happened: open texts that were accepted\n"
+        "and known texts that were called open.\n\n"
+        "With --json: accuracy, f1, f1_known, f1_open, f1_tested, mcc (-1 to 1), auroc\n"
+        "(null if TEST lacks known or open texts), n, n_open, calibration_error,\n"
+        "reliability (ten bins: from, to, count, confidence: the mean, right: the "
+        "share),\n"
+        "budget (if there is one), per_class (by label: precision,\n"
+        "recall, f1, support) and confusions (label, answer, count, most frequent\n"
+        "first). All shares are in per cent. A class that is not in TEST has recall and\n"
+        "f1 0, as is usual; shares of bins or budgets without texts are null.",
+    .run = run_eval,
 };

@@ -1,7 +1,10 @@
-/* cmd_inspect.c - what a model file says about itself */
+/* cmd_inspect.c - ringfence inspect: shows what a model file contains and how the model
+ * was trained
+ */
 #include "commands.h"
 
 #include "base/json.h"
+#include "base/plural.h"
 #include "json_read.h"
 #include "screen.h"
 #include "tuning_text.h"
@@ -15,65 +18,51 @@
 
 /* ---- Text -------------------------------------------------------------------------- */
 
-static bool is(const json_t *object, const char *key)
+static void put_encoder(const rf_model_summary *s)
 {
-    return json_is_true(json_object_get(object, key));
+    printf("encoder    %s, %s\n", s->encoder,
+           s->encoder_contained ? "contained" : "not contained (slim model)");
+    printf("           %zu %s of width %zu, %zu fine-tuned; %zu parameters\n", s->layers,
+           rf_plural(s->layers, "layer", "layers"), s->width, s->tuned_layers,
+           s->parameters);
+    printf("           sha256 %s\n", s->encoder_sha256);
+    printf("texts      up to %zu tokens, pooling: mean\n", s->max_tokens);
 }
 
-static void put_file(const json_t *root, const char *path, long long bytes)
+static void put_kept(const rf_model_summary *s)
 {
-    printf("file       %s, %.1f MB (%lld bytes), format %zu\n", path, (double)bytes / 1e6,
-           bytes, json_read_count(root, "format"));
-    printf("made by    %s, method %s\n", json_read_word(root, "program"),
-           json_read_word(root, "method"));
-}
-
-static void put_encoder(const json_t *e)
-{
-    printf("encoder    %s, %s\n", json_read_word(e, "name"),
-           is(e, "contained") ? "contained" : "not contained, only referred to");
-    printf("           %zu layers of width %zu, %zu tuned; %zu parameters\n",
-           json_read_count(e, "layers"), json_read_count(e, "width"),
-           json_read_count(e, "tuned_layers"), json_read_count(e, "parameters"));
-    printf("           sha256 %s\n", json_read_word(e, "sha256"));
-    printf("texts      up to %zu tokens, pooling: %s\n", json_read_count(e, "max_tokens"),
-           json_read_word(e, "pooling"));
-}
-
-static void put_kept(const json_t *kept)
-{
-    if (!is(kept, "features"))
+    if (s->kept_rows == 0)
         printf("kept       nothing of the training data");
     else
-        printf("kept       features%s of %zu training rows",
-               is(kept, "texts") ? " and texts" : "", json_read_count(kept, "rows"));
-    if (json_read_count(kept, "map"))
-        printf(", a map of %zu", json_read_count(kept, "map"));
+        printf("kept       features%s of %zu training %s",
+               s->kept_texts ? " and texts" : "", s->kept_rows,
+               rf_plural(s->kept_rows, "row", "rows"));
+    if (s->map_points > 0)
+        printf(", a map of %zu %s", s->map_points,
+               rf_plural(s->map_points, "point", "points"));
     putchar('\n');
 }
 
-static void put_summary(const json_t *s)
+static void put_training(const rf_model_summary *s)
 {
-    const json_t *known = json_object_get(s, "known");
-    printf("training   %zu rows; dev: %zu rows%s", json_read_count(s, "rows"),
-           json_read_count(s, "dev_rows"),
-           is(s, "dev_held_out") ? " held out of the training data" : "");
-    if (json_read_count(s, "dev_unknown"))
-        printf(", %zu not used as their labels are not known",
-               json_read_count(s, "dev_unknown"));
+    printf("training   %zu %s; dev: %zu %s%s", s->rows, rf_plural(s->rows, "row", "rows"),
+           s->dev_rows, rf_plural(s->dev_rows, "row", "rows"),
+           s->dev_held_out ? " held out of the training data" : "");
+    if (s->dev_unknown > 0)
+        printf(", %zu not used: %s not among the classes", s->dev_unknown,
+               rf_plural(s->dev_unknown, "its label is", "their labels are"));
     putchar('\n');
-    if (json_read_count(s, "open_texts"))
-        printf("           and %zu texts of no class\n",
-               json_read_count(s, "open_texts"));
-    if (json_read_count(s, "cut_texts"))
-        printf("           %zu texts were longer than the limit and were cut\n",
-               json_read_count(s, "cut_texts"));
-    printf("           %zu epochs, the best was number %zu; last loss %.4f\n",
-           json_read_count(known, "epochs"), json_read_count(known, "best_epoch"),
-           json_read_number(known, "loss"));
-    if (json_is_number(json_object_get(known, "dev_accuracy")))
+    if (s->open_texts > 0)
+        printf("           and %zu %s of no class\n", s->open_texts,
+               rf_plural(s->open_texts, "text", "texts"));
+    if (s->cut_texts > 0)
+        printf("           %zu %s longer than the limit and truncated\n", s->cut_texts,
+               rf_plural(s->cut_texts, "text was", "texts were"));
+    printf("           %zu %s, the best was epoch %zu; final loss %.4f\n", s->epochs,
+           rf_plural(s->epochs, "epoch", "epochs"), s->best_epoch, s->loss);
+    if (s->dev_accuracy >= 0.0)
         printf("           dev accuracy among the known classes: %.2f %%\n",
-               json_read_number(known, "dev_accuracy"));
+               s->dev_accuracy);
 }
 
 static void put_calibration(const json_t *c)
@@ -84,7 +73,7 @@ static void put_calibration(const json_t *c)
                json_read_number(c, "temperature"), json_read_word(c, "from"));
 }
 
-/* Every setting by its name, those in an object with its name before theirs. */
+/* One line per setting; those of a nested object as "object.name". */
 static void put_settings(const json_t *settings, const char *before)
 {
     const char *key;
@@ -101,63 +90,50 @@ static void put_settings(const json_t *settings, const char *before)
     }
 }
 
-/* With heads, which stand in the order of the classes: how they do. */
-static void put_heads(const json_t *classes, const json_t *heads)
+static void put_classes(const rf_model *model)
 {
-    size_t i;
-    json_t *c;
-    printf("\n%-*s %7s %9s %9s %7s %7s\n", SHOWN_NAME, "class", "rows", "distance",
-           "radius", "recall", "dev");
-    json_array_foreach((json_t *)(uintptr_t)classes, i, c)
-    {
-        const json_t *head = json_array_get(heads, i);
-        char dev[16] = "-";
-        if (json_is_number(json_object_get(head, "dev_recall")))
-            snprintf(dev, sizeof dev, "%.2f",
-                     100.0 * json_read_number(head, "dev_recall"));
-        screen_put_cell(json_read_word(c, "label"), SHOWN_NAME);
-        printf(" %7zu %9.4f %9.4f %7.2f %7s\n", json_read_count(c, "rows"),
-               json_read_number(c, "distance"), json_read_number(c, "radius"),
-               100.0 * json_read_number(head, "recall"), dev);
+    rf_class_summary c;
+    bool fences = rf_model_class(model, 0, &c) && c.recall >= 0.0;
+    printf("\n%-*s %7s %9s%s\n", SHOWN_NAME, "class", "rows", "distance",
+           fences ? "    radius  recall     dev" : "");
+    for (size_t i = 0; rf_model_class(model, i, &c); i++) {
+        screen_put_cell(c.label, SHOWN_NAME);
+        printf(" %7zu %9.4f", c.rows, c.distance);
+        if (fences)
+            printf(" %9.4f %7.2f", c.radius, 100.0 * c.recall);
+        if (fences && c.dev_recall >= 0.0)
+            printf(" %7.2f", 100.0 * c.dev_recall);
+        else if (fences)
+            printf(" %7s", "-");
+        putchar('\n');
     }
-    printf("distance: average between two texts of the class; radius: of the shell of\n"
-           "synthetic negatives; recall, dev: per cent of the class's own training and\n"
-           "dev texts that its head accepts\n");
+    printf("distance: mean distance between two texts of the class%s\n",
+           fences ? "; radius: radius of the\n"
+                    "shell of synthetic negatives; recall, dev: per cent of the class's "
+                    "own training\nand dev texts that its fence accepts"
+                  : "");
 }
 
-static void put_classes(const json_t *root)
+static void put_text(const rf_model *model, const json_t *root, const char *path,
+                     long long bytes)
 {
-    json_t *classes = json_object_get(root, "classes"), *c;
-    const json_t *heads = json_object_get(json_object_get(root, "summary"), "heads");
-    size_t i;
-    if (json_array_size(heads) > 0) {
-        put_heads(classes, heads);
-        return;
-    }
-    printf("\n%-*s %7s %9s\n", SHOWN_NAME, "class", "rows", "distance");
-    json_array_foreach(classes, i, c)
-    {
-        screen_put_cell(json_read_word(c, "label"), SHOWN_NAME);
-        printf(" %7zu %9.4f\n", json_read_count(c, "rows"),
-               json_read_number(c, "distance"));
-    }
-    printf("distance: average between two texts of the class\n");
-}
-
-static void put_text(const json_t *root, const char *path, long long bytes)
-{
-    put_file(root, path, bytes);
-    put_encoder(json_object_get(root, "encoder"));
-    printf("classes    %zu\n", json_array_size(json_object_get(root, "classes")));
-    put_kept(json_object_get(root, "kept"));
-    const json_t *summary = json_object_get(root, "summary");
-    put_summary(summary);
+    rf_model_summary s;
+    rf_model_summarize(model, &s);
+    printf("file       %s, %.1f MB (%lld bytes), format %zu\n", path, (double)bytes / 1e6,
+           bytes, json_read_count(root, "format"));
+    printf("made by    %s, method %s\n", s.program, s.method);
+    put_encoder(&s);
+    printf("classes    %zu\n", s.classes);
+    put_kept(&s);
+    put_training(&s);
     put_calibration(json_object_get(root, "calibration"));
+    const json_t *summary = json_object_get(root, "summary");
     tuning_text_put(stdout, json_object_get(summary, "tuning"));
+    expected_text_put(stdout, json_object_get(summary, "expected"));
     budget_text_put(stdout, json_object_get(summary, "budget"));
     printf("settings\n");
     put_settings(json_object_get(root, "settings"), "");
-    put_classes(root);
+    put_classes(model);
 }
 
 /* ---- The command ------------------------------------------------------------------- */
@@ -173,7 +149,7 @@ static rf_status inspect(const rf_model *model, const char *path, bool json,
     if (!root)
         return err->code;
     if (!json) {
-        put_text(root, path, (long long)s.st_size);
+        put_text(model, root, path, (long long)s.st_size);
     } else if (json_dumpf(root, stdout, JSON_INDENT(2)) == 0) {
         putchar('\n');
     } else if (!ferror(stdout)) {
@@ -184,7 +160,7 @@ static rf_status inspect(const rf_model *model, const char *path, bool json,
     return RF_OK;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_inspect(const command *self, int argc, char **argv)
 {
     const char *path = NULL;
     size_t n;
@@ -193,7 +169,7 @@ static int run(const command *self, int argc, char **argv)
         {.name = "json",
          .kind = OPTION_FLAG,
          .value = &json,
-         .help = "The model's own description, one JSON object."},
+         .help = "Print the model's description as one JSON object."},
     };
     switch (options_parse(self, options, 1, argc, argv, &path, 1, &n)) {
     case PARSE_OK: break;
@@ -215,8 +191,7 @@ const command command_inspect = {
     .name = "inspect",
     .synopsis = "MODEL [--json]",
     .summary = "Show what is in a model file.",
-    .details = "Loads the model, which checks every byte of it, and shows what it says\n"
-               "about itself: encoder, classes, what was trained on and how, what is "
-               "kept.",
-    .run = run,
+    .details = "Loads the model, which checks every byte of it, and shows its encoder, "
+               "its\nclasses, how it was trained, and what training data it contains.",
+    .run = run_inspect,
 };

@@ -1,4 +1,4 @@
-/* cmd_lab.c - experiments: doing many runs, and what came of them */
+/* cmd_lab.c - ringfence lab: runs experiments and presents their results */
 #include "commands.h"
 
 #include "lab_run.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the options say; each verb reads what it knows. */
+/* All options; each verb reads its own. */
 typedef struct lab_options {
     lab_request run;
     int format;
@@ -45,7 +45,7 @@ static int do_table(const char *const *words, lab_options *o)
     return command_finish();
 }
 
-static int show(void *user, const char *line)
+static int show_progress(void *user, const char *line)
 {
     const lab_options *o = user;
     if (!o->run.quiet)
@@ -75,9 +75,9 @@ static int do_report(const char *const *words, lab_options *o)
     r->encoder = o->run.o.encoder;
     r->threads = o->run.o.threads;
     r->seed = o->seed;
-    r->progress = show;
+    r->progress = show_progress;
     r->user = o;
-    train_progress_take_signals();
+    train_progress_catch_signals();
     rf_status st = rf_lab_report(words[0], r, o->output, &err);
     screen_progress_end();
     if (st == RF_ERR_STOPPED) {
@@ -87,12 +87,12 @@ static int do_report(const char *const *words, lab_options *o)
     return st == RF_OK ? command_finish() : command_failed(&err);
 }
 
-/* The first word says what to do; so many words follow it. */
+/* The first word of the command line, and the number of words after it. */
 static const struct verb {
     const char *name;
     size_t words;
     int (*run)(const char *const *words, lab_options *o);
-    command as; /* what its help and complaints call it */
+    command as; /* its name in help and messages */
 } verbs[] = {
     {"run", 0, do_run, {.name = "lab run", .synopsis = "[OPTIONS]"}},
     {"sweep", 1, do_sweep, {.name = "lab sweep", .synopsis = "SETTING [OPTIONS]"}},
@@ -124,36 +124,36 @@ static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &o->which,
          .arg = "TABLE",
-         .help = "main, known-open, deviations, ablation, negatives, paired or sweeps; "
-                 "else all that have rows."},
-        {.help = "report; --data adds portraits of three heads"},
+         .help = "main, known-open, deviations, ablation, negatives, paired, sweeps or "
+                 "few; else all that have rows."},
+        {.help = "report; --data adds maps of three heads"},
         {.name = "output",
          .letter = 'o',
          .kind = OPTION_TEXT,
          .value = &o->output,
          .arg = "FILE",
-         .help = "Where the page goes; an existing file is replaced. Needed."},
+         .help = "Where to write the page (required); an existing file is replaced."},
         {.name = "title",
          .kind = OPTION_TEXT,
          .value = &o->report.title,
          .arg = "T",
-         .help = "Title of the page (default: Open world classification)."},
+         .help = "Title of the page (default: Open-world classification)."},
         {.name = "set",
          .kind = OPTION_TEXT,
          .value = &o->report.set,
          .arg = "SET",
-         .help = "Set of the portraits (default: oos, else the first)."},
+         .help = "Set of the maps (default: oos, else the first)."},
         {.name = "ratio",
          .kind = OPTION_REAL,
          .value = &o->report.ratio,
          .arg = "R",
-         .help = "Their share of known classes (default: 0.25, else the least).",
+         .help = "Their share of known classes (default: 0.25, else the lowest).",
          .most = 1},
         {.name = "seed",
          .kind = OPTION_SIZE,
          .value = &o->seed,
          .arg = "N",
-         .help = "Their seed (default: 0, else the least).",
+         .help = "Their seed (default: 0, else the lowest).",
          .max = UINT32_MAX},
     };
     size_t n = lab_run_options(&o->run, out + OWN_OPTIONS);
@@ -168,7 +168,7 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names;
 }
 
-/* An option that a verb does not read would mean hours of something else. */
+/* An option that a verb ignores could cost hours of the wrong experiment. */
 static bool is_for(const struct verb *v, const char *name)
 {
     static const char *const table_alone[] = {"format", "which", NULL};
@@ -183,11 +183,13 @@ static bool is_for(const struct verb *v, const char *name)
     if (v->run == do_report)
         return report || is_one_of(name, report_too);
     /* a sweep makes variants of its values */
-    return !table && !report &&
-           strcmp(name, v->run == do_sweep ? "variants" : "values") != 0;
+    static const char *const run_alone[] = {"variants", "rows", NULL};
+    if (v->run == do_sweep && is_one_of(name, run_alone))
+        return false;
+    return !table && !report && (v->run == do_sweep || strcmp(name, "values") != 0);
 }
 
-/* Those of the verb, without headings. */
+/* The options of a verb, without headings. */
 static size_t keep_options(const struct verb *v, option *options, size_t n)
 {
     size_t kept = 0;
@@ -197,7 +199,7 @@ static size_t keep_options(const struct verb *v, option *options, size_t n)
     return kept;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_command(const command *self, int argc, char **argv)
 {
     lab_options o = {0};
     option options[LAB_OPTIONS];
@@ -237,13 +239,10 @@ const command command_lab = {
     .details =
         "run     trains and tests each method on each set, share of known classes and\n"
         "        seed, under the published protocol. What runs share is computed once\n"
-        "        and kept in OUT/cache; each finished run is a line of OUT/runs.jsonl.\n"
-        "        Ctrl-C stops; the same command goes on.\n"
-        "sweep   the same for some values of one setting: radius, rho (radius by "
-        "average\n"
-        "        distance), gamma, lambda, k (ascent steps), eta (ascent rate), rows "
-        "(per\n"
-        "        class), classes, ablation.\n"
+        "        and cached in OUT/cache; each finished run is a line of "
+        "OUT/runs.jsonl.\n"
+        "        Ctrl-C stops; the same command resumes.\n"
+        "sweep   the same for some values of one setting; --values lists them.\n"
         "table   the runs of DIR/runs.jsonl as tables, published numbers beside them:\n"
         "        main        accuracy and F1 of each method, mean over seeds\n"
         "        known-open  F1 of known classes and of open\n"
@@ -252,12 +251,14 @@ const command command_lab = {
         "        negatives   synthetic negatives added to other methods\n"
         "        paired      ANS against each method on the same experiments\n"
         "        sweeps      figures for each value of a setting\n"
+        "        few         runs with few uneven rows (run --rows), and how well they\n"
+        "                    would do with the best fence\n"
         "report  the same and more as one HTML page that needs no other file and no\n"
         "        network: charts, curves, confusions, times and, with --data, maps of\n"
         "        what three heads see; those contain texts of the test set. Their\n"
-        "        stage 1 comes from DIR/cache, or it is trained.\n\n"
-        "A run is one set, share of known classes, seed, method, encoder and variant; of "
-        "the same\nrun made twice, the later counts. The published numbers are of "
+        "        stage 1 comes from DIR/cache or is trained.\n\n"
+        "A run is one set, share of known classes, seed, method, encoder and variant. If "
+        "a run was\nrepeated, the later one counts. The published numbers are of "
         "BERT-base-uncased: compare\nthem with care.",
-    .run = run,
+    .run = run_command,
 };

@@ -1,4 +1,4 @@
-/* cmd_report.c - a page about a model and a test set */
+/* cmd_report.c - ringfence report: writes a page about a model and a test set */
 #include "commands.h"
 
 #include "data_options.h"
@@ -9,27 +9,28 @@
 
 #define OWN_OPTIONS 5
 
-static void show(void *user, const char *line)
+static int show_progress(void *user, const char *line)
 {
     (void)user;
     screen_progress_line(false, "%s", line);
+    return 0;
 }
 
-static const char *last_part(const char *path)
+static const char *file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static int make(const char *const paths[2], const char *output, const data_options *d,
-                rf_report_options *o)
+static int write_report(const char *const paths[2], const char *output,
+                        const data_options *d, rf_report_options *o)
 {
     rf_error err = {0};
     char title[2 * RF_PATH_MAX];
-    snprintf(title, sizeof title, "%s on %s", last_part(paths[0]),
-             strcmp(paths[1], "-") == 0 ? "standard input" : last_part(paths[1]));
+    snprintf(title, sizeof title, "%s on %s", file_name(paths[0]),
+             strcmp(paths[1], "-") == 0 ? "standard input" : file_name(paths[1]));
     o->title = o->title ? o->title : title;
-    o->progress = show;
+    o->progress = show_progress;
     if (command_can_write(output, &err) != RF_OK)
         return command_failed(&err);
     rf_model *model = rf_model_load(paths[0], &err);
@@ -41,7 +42,7 @@ static int make(const char *const paths[2], const char *output, const data_optio
     return st == RF_OK ? command_finish() : command_failed(&err);
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_report(const command *self, int argc, char **argv)
 {
     const char *paths[2] = {0}, *output = NULL;
     size_t n, seed = 0;
@@ -53,7 +54,7 @@ static int run(const command *self, int argc, char **argv)
          .kind = OPTION_TEXT,
          .value = &output,
          .arg = "FILE",
-         .help = "Where the page goes; an existing file is replaced. Needed."},
+         .help = "Where to write the page (required); an existing file is replaced."},
         {.name = "title",
          .kind = OPTION_TEXT,
          .value = &o.title,
@@ -63,7 +64,7 @@ static int run(const command *self, int argc, char **argv)
          .kind = OPTION_SIZE,
          .value = &o.max_points,
          .arg = "N",
-         .help = "Texts on the map; of more a sample is drawn",
+         .help = "Maximum number of texts on the map; larger sets are sampled at random",
          .shows_number = true,
          .min = 1,
          .max = 100000},
@@ -71,7 +72,7 @@ static int run(const command *self, int argc, char **argv)
          .kind = OPTION_SIZE,
          .value = &seed,
          .arg = "N",
-         .help = "Of that sample",
+         .help = "Seed of that sample",
          .shows_number = true,
          .max = SIZE_MAX},
         {.name = "threads",
@@ -102,20 +103,20 @@ static int run(const command *self, int argc, char **argv)
         return EXIT_USAGE;
     }
     o.seed = seed;
-    return make(paths, output, &d, &o);
+    return write_report(paths, output, &d, &o);
 }
 
 const command command_report = {
     .name = "report",
     .synopsis = "MODEL TEST -o FILE [OPTIONS]",
-    .summary = "Write a page about a model and how it does on labelled texts.",
+    .summary = "Write a page about a model and its results on labelled texts.",
     .details =
         "TEST is a file of texts and their labels, as train reads it, or - for standard\n"
-        "input. Labels that the model does not know count as open, whatever they are.\n\n"
-        "The page is one HTML file that needs no other file and no network: figures and\n"
-        "what they mean, the margins of known and open texts, a map of the texts, every\n"
-        "class, the worst confusions, and texts worth a look. It contains texts of "
-        "TEST:\n"
-        "send it only to those who may read them.",
-    .run = run,
+        "input. Every label that the model does not know counts as open.\n\n"
+        "The page is one self-contained HTML file: figures with explanations, margins "
+        "of\n"
+        "known and open texts, a map of the texts, every class, the worst confusions,\n"
+        "and texts worth a look. It contains texts of TEST: send it only to people who\n"
+        "may read them.",
+    .run = run_report,
 };

@@ -1,4 +1,4 @@
-/* cmd_tokenize.c - text to ids, a line at a time */
+/* cmd_tokenize.c - ringfence tokenize: prints the token ids of each line of text */
 #include "commands.h"
 
 #include "lines.h"
@@ -7,16 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct state {
+typedef struct token_stream {
     const rf_vocab *vocab;
     rf_tokenizer *tokenizer;
     bool pieces;
-    bool first; /* nothing of this line is out yet */
-} state;
+    bool first; /* the next token is the first of its line */
+} token_stream;
 
-static rf_status put(void *user, int32_t id, rf_error *err)
+static rf_status put_token(void *user, int32_t id, rf_error *err)
 {
-    state *s = user;
+    token_stream *s = user;
     if (!s->first)
         putchar(' ');
     s->first = false;
@@ -27,39 +27,39 @@ static rf_status put(void *user, int32_t id, rf_error *err)
     } else {
         printf("%d", (int)id);
     }
-    /* A disk that is full is noticed now, not after another hour of input. */
+    /* Notice a full disk now, not after another hour of input. */
     if (ferror(stdout))
         return rf_fail_errno(err, "standard output: cannot write");
     return RF_OK;
 }
 
-static rf_status feed(void *user, const char *bytes, size_t len, rf_error *err)
+static rf_status feed_bytes(void *user, const char *bytes, size_t len, rf_error *err)
 {
-    state *s = user;
+    token_stream *s = user;
     return rf_tokenizer_feed(s->tokenizer, bytes, len, err);
 }
 
-static rf_status end(void *user, rf_error *err)
+static rf_status end_line(void *user, rf_error *err)
 {
-    state *s = user;
+    token_stream *s = user;
     rf_status st = rf_tokenizer_end(s->tokenizer, NULL, err);
     putchar('\n');
     s->first = true;
     return st;
 }
 
-static rf_status idle(void *user, rf_error *err)
+static rf_status flush_pending(void *user, rf_error *err)
 {
     (void)user;
     return fflush(stdout) == 0 ? RF_OK
                                : rf_fail_errno(err, "standard output: cannot write");
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_tokenize(const command *self, int argc, char **argv)
 {
     const char *encoder = NULL, *file = NULL;
     size_t max_tokens = 0, n_files;
-    state s = {.first = true};
+    token_stream s = {.first = true};
     const option options[] = {
         {.name = "encoder",
          .kind = OPTION_TEXT,
@@ -70,7 +70,7 @@ static int run(const command *self, int argc, char **argv)
          .kind = OPTION_SIZE,
          .value = &max_tokens,
          .arg = "N",
-         .help = "Cut at N tokens, [CLS] and [SEP] included (default: no limit).",
+         .help = "Truncate at N tokens, [CLS] and [SEP] included (default: no limit).",
          .min = 2,
          .max = RF_MAX_POSITIONS},
         {.name = "tokens",
@@ -90,8 +90,8 @@ static int run(const command *self, int argc, char **argv)
     rf_status st = command_encoder_dir(encoder, dir, &err);
     if (st == RF_OK && (vocab = rf_vocab_load(dir, &err))) {
         s.vocab = vocab;
-        s.tokenizer = rf_tokenizer_new(vocab, max_tokens, put, &s, &err);
-        const line_sink sink = {&s, feed, end, idle};
+        s.tokenizer = rf_tokenizer_new(vocab, max_tokens, put_token, &s, &err);
+        const line_sink sink = {&s, feed_bytes, end_line, flush_pending};
         st = s.tokenizer ? lines_read(file, &sink, &err) : err.code;
     } else {
         st = err.code;
@@ -109,5 +109,5 @@ const command command_tokenize = {
     .summary = "Turn each line of text into its WordPiece ids.",
     .details = "Reads FILE, or standard input, and prints one line of ids separated by\n"
                "spaces for each line, [CLS] and [SEP] included. Lines end at LF only.",
-    .run = run,
+    .run = run_tokenize,
 };

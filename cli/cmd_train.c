@@ -1,6 +1,7 @@
-/* cmd_train.c - from labelled texts to a model file */
+/* cmd_train.c - ringfence train: trains a model on labelled texts and writes it */
 #include "commands.h"
 
+#include "base/plural.h"
 #include "json_text.h"
 #include "screen.h"
 #include "train_input.h"
@@ -9,12 +10,13 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-typedef struct job {
+typedef struct train_job {
     train_input in;
     rf_model *model;
-} job;
+} train_job;
 
-static rf_status write_model(job *j, rf_error *err)
+/* Saves the model and reports its size and the time it took. */
+static rf_status write_model(train_job *j, rf_error *err)
 {
     const train_request *ask = &j->in.ask;
     train_progress *progress = &j->in.progress;
@@ -39,50 +41,47 @@ static rf_status write_model(job *j, rf_error *err)
     return RF_OK;
 }
 
-/* What is left of a training that was stopped. */
-static void tell_stopped(const job *j)
+/* Says what a stopped training leaves behind and how to resume it. */
+static void report_stopped(const train_job *j)
 {
     const rf_train_event *e = &j->in.progress.last;
     const char *dir = j->in.ask.o.checkpoint;
     size_t epochs = e->total ? e->done * e->epochs / e->total : 0;
     if (!dir)
-        screen_complain("stopped; nothing was kept (--checkpoint DIR would have kept "
-                        "what was finished)");
+        screen_complain("stopped; nothing was saved (--checkpoint DIR would have saved "
+                        "finished work)");
     else if (e->stage == RF_STAGE_KNOWN && epochs > 0)
-        screen_complain("stopped; %s holds %zu of %zu epochs: the same command with "
-                        "--resume goes on from there",
-                        dir, epochs, e->epochs);
+        screen_complain("stopped; %s holds %zu of %zu %s: the same command with "
+                        "--resume continues from there",
+                        dir, epochs, e->epochs, rf_plural(e->epochs, "epoch", "epochs"));
     else if (e->stage == RF_STAGE_OPEN)
-        screen_complain("stopped; %s holds the known classes and %zu of %zu heads: the "
-                        "same command with --resume goes on from there",
-                        dir, e->done, e->total);
+        screen_complain("stopped; %s holds stage 1 and %zu of %zu %s: the same command "
+                        "with --resume continues from there",
+                        dir, e->done, e->total, rf_plural(e->total, "head", "heads"));
     else if (e->stage == RF_STAGE_MAP)
-        screen_complain(
-            "stopped before the map was drawn; the same command with --resume "
-            "goes on from what %s holds",
-            dir);
+        screen_complain("stopped before the map was drawn; the same command with "
+                        "--resume continues from %s",
+                        dir);
     else if (e->stage == RF_STAGE_FEATURES)
-        screen_complain("stopped; %s holds the known classes: the same command with "
-                        "--resume goes on from there",
+        screen_complain("stopped; %s holds stage 1: the same command with --resume "
+                        "continues from there",
                         dir);
     else if (j->in.ask.o.resume)
-        screen_complain("stopped; %s holds what it held before: the same command goes "
-                        "on from there",
+        screen_complain("stopped; %s is unchanged: the same command continues from there",
                         dir);
     else
-        screen_complain("stopped; no epoch was finished, so there is nothing to go on "
-                        "from in %s",
+        screen_complain("stopped before the first epoch was finished; %s holds nothing "
+                        "to resume from",
                         dir);
 }
 
-static rf_status train(job *j, rf_error *err)
+static rf_status train(train_job *j, rf_error *err)
 {
     train_input *in = &j->in;
     rf_status st = train_input_read(in, "the model", err);
     if (st != RF_OK)
         return st;
-    in->ask.o.tune = (rf_tune_effort)in->ask.tune;
-    train_progress_take_signals();
+    train_progress_catch_signals();
     j->model = rf_train(in->train, in->dev, &in->ask.o, err);
     if (!j->model)
         return err->code;
@@ -90,12 +89,12 @@ static rf_status train(job *j, rf_error *err)
     return st == RF_OK ? write_model(j, err) : st;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_train(const command *self, int argc, char **argv)
 {
-    job j = {0};
+    train_job j = {0};
     train_request *ask = &j.in.ask;
     option options[TRAIN_OPTIONS_MAX];
-    size_t n, n_options = train_options_list(ask, options);
+    size_t n, n_options = train_options_list(ask, NULL, options);
     switch (options_parse(self, options, n_options, argc, argv, &ask->data_path, 1, &n)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
@@ -107,15 +106,9 @@ static int run(const command *self, int argc, char **argv)
         return EXIT_USAGE;
     }
     rf_error err = {0};
-    if (ask->settings_path) {
-        if (train_options_settings(ask, &err) != RF_OK)
-            return command_failed(&err);
-        train_options_list(ask, options);
-        options_parse(self, options, n_options, argc, argv, &ask->data_path, 1, &n);
-    }
     rf_status st = train(&j, &err);
     if (st == RF_ERR_STOPPED)
-        tell_stopped(&j);
+        report_stopped(&j);
     rf_model_free(j.model);
     return train_input_end(&j.in, st, &err);
 }
@@ -127,22 +120,24 @@ const command command_train = {
     .details =
         "DATA is a file of texts and their labels, or - for standard input: TSV, CSV or\n"
         "JSON Lines, also in gzip or zstd. Every label is a class; there must be none\n"
-        "called \"open\", which is the answer for texts of no class and is not learnt\n"
-        "from examples.\n\n"
-        "Stage 1 tunes the upper layers of the encoder and a classifier of the known\n"
-        "classes. Stage 2 trains one head per class that tells its texts from all\n"
-        "others, against synthetic texts around the class. A text that every head\n"
-        "rejects is open. --method takes another way for stage 2, and with some methods\n"
-        "another stage 1; they are there to be compared with.\n\n"
-        "--tune chooses settings by trainings that hide some of the classes: their "
-        "texts\n"
-        "are then texts of no class. --max-false-accept and --max-false-reject state an\n"
-        "error budget and put the fences where those trainings, or the dev texts, show\n"
-        "that it is kept; what the data cannot show is refused.\n\n"
+        "called \"open\", which is the answer for texts of no class.\n\n"
+        "Stage 1 fine-tunes the upper layers of the encoder and a classifier of the "
+        "known\n"
+        "classes. Stage 2 describes every class by its texts, and trains a head for\n"
+        "each class of more than 50 that separates its texts from all others, against\n"
+        "synthetic negatives around the class. A text outside every fence is open.\n"
+        "--method selects another stage 2, and for some methods another stage 1, for\n"
+        "comparison.\n\n"
+        "Before that, short trainings that hide classes and hold out rows place the\n"
+        "fence and tell what to expect of new texts.\n\n"
+        "--tune chooses settings with such trainings too. --max-false-accept and\n"
+        "--max-false-reject state an error budget, for texts like the training texts:\n"
+        "the fences are placed where those trainings show that it is kept. A budget "
+        "that\n"
+        "the data cannot support is refused.\n\n"
         "The same data, options and seed give the same model to the last bit. Ctrl-C\n"
-        "stops cleanly (exit status 130; 143 after SIGTERM, 129 after SIGHUP); with\n"
-        "--checkpoint the same command and --resume go on later and give the same "
-        "model.\n"
-        "DIR is not needed any more once the model is written.",
-    .run = run,
+        "stops cleanly (exit status 130; 143 after SIGTERM, 129 after SIGHUP). With\n"
+        "--checkpoint DIR, the same command with --resume continues later and gives the\n"
+        "same model. DIR can be deleted once the model is written.",
+    .run = run_train,
 };

@@ -1,4 +1,4 @@
-/* commands.h - the commands of the program, one file each */
+/* commands.h - the commands of the program, one cmd_*.c each, and what they share */
 #ifndef RF_CLI_COMMANDS_H
 #define RF_CLI_COMMANDS_H
 
@@ -20,22 +20,22 @@ extern const command command_lab;
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
 
-/* Show a library error and return the exit code for it. */
+/* Prints a library error and returns the exit code for it. */
 int command_failed(const rf_error *err);
 
-/* Flush stdout and see that everything arrived; returns the exit code. */
+/* Flushes stdout and checks that everything was written; returns the exit code. */
 int command_finish(void);
 
-/* Would writing to output destroy what is read from, or also written to, input? Either
- * may be NULL or lead nowhere; input "-" is standard input, output "-" standard output.
- */
+/* Whether the two paths are the same file, so that writing output would destroy input.
+ * Either may be NULL or not exist; input "-" is standard input, output "-" standard
+ * output. */
 bool command_would_overwrite(const char *output, const char *input);
 
-/* An hour of work is not to be lost for a wrong path: can a file of this name be made? It
- * is not there afterwards. */
+/* Checks that a file of this name can be created, before hours of work depend on it. It
+ * is not left behind. */
 rf_status command_can_write(const char *output, rf_error *err);
 
-/* --encoder: catalogue name or directory -> directory, RF_OK or an error to show. */
+/* The directory of --encoder, which is a catalogue name or a directory; NULL: minilm. */
 rf_status command_encoder_dir(const char *name, char dir[RF_PATH_MAX], rf_error *err);
 
 #endif

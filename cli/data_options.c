@@ -1,5 +1,8 @@
+/* data_options.c - the options about reading labelled data, and the readers that use them
+ */
 #include "data_options.h"
 
+#include "base/plural.h"
 #include "screen.h"
 
 #include <string.h>
@@ -20,26 +23,26 @@ void data_options_list(data_options *d, option out[DATA_OPTIONS])
         {.name = "raw-tsv",
          .kind = OPTION_FLAG,
          .value = &d->raw_tsv,
-         .help = "TSV in which quotes are plain characters; rows with another number of "
-                 "fields than the first are dropped and counted."},
+         .help = "TSV in which quotes are plain characters; rows with more or fewer "
+                 "fields than the first are dropped and reported."},
         {.name = "text-column",
          .kind = OPTION_TEXT,
          .value = &d->text_column,
          .arg = "C",
-         .help = "Name of the text's column, or its number from 1 (default: by its "
-                 "usual name, \"text\", else the first of two)."},
+         .help = "Column of the texts: its name, or its number from 1 (default: a usual "
+                 "name such as \"text\", else the first of two)."},
         {.name = "label-column",
          .kind = OPTION_TEXT,
          .value = &d->label_column,
          .arg = "C",
-         .help = "Name or number of the label's column (default: by its usual name, "
-                 "\"label\", else the second of two)."},
+         .help = "Column of the labels: its name or number (default: a usual name such "
+                 "as \"label\", else the second of two)."},
         {.name = "header",
          .kind = OPTION_CHOICE,
          .value = &d->header,
          .arg = "yes|no|auto",
-         .help = "Whether the first row names the columns (default auto: yes if it "
-                 "holds usual names).",
+         .help = "Whether the first row names the columns (default auto: yes if it has "
+                 "usual names).",
          .choices = headers},
     };
     memcpy(out, list, sizeof list);
@@ -79,16 +82,17 @@ rf_dataset *data_options_read_test(const data_options *d, const char *path,
     }
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     if (s.dropped > 0)
-        screen_complain("warning: %s: %zu rows were dropped: they have another number of "
-                        "fields than the first",
-                        name, s.dropped);
+        screen_complain("warning: %s: %zu %s dropped: %s more or fewer fields than the "
+                        "first row",
+                        name, s.dropped, rf_plural(s.dropped, "row was", "rows were"),
+                        rf_plural(s.dropped, "it has", "they have"));
     if (s.rows > 0 && !has_known_label(data, model)) {
         char found[100], known[100];
         const char *label = rf_dataset_label(data, 0, NULL);
         const char *class = rf_model_label(model, 0);
         screen_complain(
             "warning: %s: no label is a class of the model, so all texts count "
-            "as open; the first in order are \"%s\" here and \"%s\" there",
+            "as open; found labels like \"%s\", wanted labels like \"%s\"",
             name, screen_one_line(found, sizeof found, label, strlen(label)),
             screen_one_line(known, sizeof known, class, strlen(class)));
     }

@@ -1,5 +1,4 @@
-/*
- * data_options.h - how labelled data is to be read: the options that commands share
+/* data_options.h - the options about reading labelled data, which several commands share
  */
 #ifndef RF_CLI_DATA_OPTIONS_H
 #define RF_CLI_DATA_OPTIONS_H
@@ -15,14 +14,14 @@ typedef struct data_options {
 
 #define DATA_OPTIONS 6 /* entries that data_options_list writes, a heading among them */
 
-/* The options that fill d, which must start zeroed; the names tell where they end. */
+/* Lists the options that fill d, which must be zeroed. */
 void data_options_list(data_options *d, option out[DATA_OPTIONS]);
 
-/* Reads a file or standard input ("-") in the way that d says. */
+/* Reads a file, or standard input ("-"), as d says. */
 rf_dataset *data_options_read(const data_options *d, const char *path, rf_error *err);
 
-/* The same for texts that a model is to be tried on; warns of what would make its figures
- * mean little: rows that were dropped, no label that the model knows. */
+/* The same for a test set; warns of what would make its figures misleading: dropped rows,
+ * no label that the model knows. */
 rf_dataset *data_options_read_test(const data_options *d, const char *path,
                                    const rf_model *model, rf_error *err);
 

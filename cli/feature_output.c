@@ -1,3 +1,4 @@
+/* feature_output.c - writes rows of features to stdout, as TSV or as a NumPy array */
 #include "feature_output.h"
 
 #include "base/numbers.h"
@@ -10,15 +11,15 @@
 
 #define NPY_HEADER 128
 
-static rf_status failed(const feature_output *o, rf_error *err)
+static rf_status write_failed(const feature_output *o, rf_error *err)
 {
     return rf_fail_errno(err, o->to == stdout ? "standard output: cannot write"
                                               : "temporary file: cannot write");
 }
 
-static rf_status put(feature_output *o, const void *bytes, size_t n, rf_error *err)
+static rf_status put_bytes(feature_output *o, const void *bytes, size_t n, rf_error *err)
 {
-    return fwrite(bytes, 1, n, o->to) == n ? RF_OK : failed(o, err);
+    return fwrite(bytes, 1, n, o->to) == n ? RF_OK : write_failed(o, err);
 }
 
 /* Magic, version 1.0, length of the rest, a Python literal padded with spaces. */
@@ -52,7 +53,7 @@ rf_status feature_output_open(feature_output *o, feature_format format, size_t w
     if (o->start >= 0) {
         char header[NPY_HEADER];
         npy_header(header, 0, width);
-        return put(o, header, sizeof header, err);
+        return put_bytes(o, header, sizeof header, err);
     }
     o->to = tmpfile();
     if (o->to)
@@ -65,22 +66,22 @@ rf_status feature_output_add(feature_output *o, const float *row, rf_error *err)
 {
     o->rows++;
     if (o->format == FEATURES_NPY)
-        return put(o, row, o->width * sizeof *row, err);
+        return put_bytes(o, row, o->width * sizeof *row, err);
     char *p = o->line;
     for (size_t i = 0; i < o->width; i++) {
         p += rf_number_write(p, row[i]);
         *p++ = i + 1 < o->width ? '\t' : '\n';
     }
-    return put(o, o->line, (size_t)(p - o->line), err);
+    return put_bytes(o, o->line, (size_t)(p - o->line), err);
 }
 
 rf_status feature_output_flush(feature_output *o, rf_error *err)
 {
-    return fflush(o->to) == 0 ? RF_OK : failed(o, err);
+    return fflush(o->to) == 0 ? RF_OK : write_failed(o, err);
 }
 
-/* From the temporary file to stdout. */
-static rf_status copy_out(feature_output *o, rf_error *err)
+/* Copies the temporary file to stdout, after the header. */
+static rf_status copy_to_stdout(feature_output *o, rf_error *err)
 {
     char block[1 << 16];
     FILE *from = o->to;
@@ -88,9 +89,9 @@ static rf_status copy_out(feature_output *o, rf_error *err)
     rewind(from);
     o->to = stdout;
     npy_header(block, o->rows, o->width);
-    st = put(o, block, NPY_HEADER, err);
+    st = put_bytes(o, block, NPY_HEADER, err);
     for (size_t n; st == RF_OK && (n = fread(block, 1, sizeof block, from)) > 0;)
-        st = put(o, block, n, err);
+        st = put_bytes(o, block, n, err);
     if (st == RF_OK && ferror(from))
         st = rf_fail_errno(err, "temporary file: cannot read");
     fclose(from);
@@ -103,7 +104,7 @@ rf_status feature_output_close(feature_output *o, rf_error *err)
     if (st != RF_OK || o->format == FEATURES_TSV)
         return st;
     if (o->to != stdout)
-        return copy_out(o, err);
+        return copy_to_stdout(o, err);
     char header[NPY_HEADER];
     npy_header(header, o->rows, o->width);
     if (pwrite(STDOUT_FILENO, header, sizeof header, (off_t)o->start) != NPY_HEADER)

@@ -1,9 +1,9 @@
 /*
- * feature_output.h - rows of features to stdout, as TSV or as a NumPy array
+ * feature_output.h - writes rows of features to stdout, as TSV or as a NumPy array
  *
- * The header of a .npy file states the number of rows, which a stream learns last. On a
- * file the header is written again at the end; on a pipe the rows wait in a temporary
- * file (unlinked, on disk, so memory stays constant).
+ * The header of a .npy file states the number of rows, which is known only at the end. In
+ * a file the header is rewritten at the end; for a pipe the rows are collected in a
+ * temporary file (unlinked, on disk, so memory stays constant).
  */
 #ifndef RF_CLI_FEATURE_OUTPUT_H
 #define RF_CLI_FEATURE_OUTPUT_H
@@ -27,7 +27,7 @@ rf_status feature_output_open(feature_output *o, feature_format format, size_t w
                               rf_error *err);
 rf_status feature_output_add(feature_output *o, const float *row, rf_error *err);
 rf_status feature_output_flush(feature_output *o, rf_error *err);
-rf_status feature_output_close(feature_output *o, rf_error *err); /* everything is out */
+rf_status feature_output_close(feature_output *o, rf_error *err); /* after the last row */
 void feature_output_release(feature_output *o);
 
 #endif

@@ -1,3 +1,4 @@
+/* json_read.c - values of a JSON object, for display */
 #include "json_read.h"
 
 const char *json_read_word(const json_t *object, const char *key)

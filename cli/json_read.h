@@ -1,6 +1,4 @@
-/*
- * json_read.h - values of an object that is to be shown: what is missing is "?" or 0
- */
+/* json_read.h - values of a JSON object, for display: "?" or 0 if a key is missing */
 #ifndef RF_CLI_JSON_READ_H
 #define RF_CLI_JSON_READ_H
 

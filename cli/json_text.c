@@ -1,3 +1,4 @@
+/* json_text.c - writes JSON values to a stream */
 #include "json_text.h"
 
 #include "base/json_text.h"
@@ -7,7 +8,7 @@
 
 static void write_bytes(void *user, const char *bytes, size_t len)
 {
-    fwrite(bytes, 1, len, user); /* the stream remembers a failure */
+    fwrite(bytes, 1, len, user); /* a failure shows in ferror */
 }
 
 void json_put_string(FILE *to, const char *bytes, size_t len)

@@ -1,19 +1,17 @@
-/*
- * json_text.h - JSON to a stream, without building it in memory first
- */
+/* json_text.h - writes JSON values to a stream, without building them in memory first */
 #ifndef RF_CLI_JSON_TEXT_H
 #define RF_CLI_JSON_TEXT_H
 
 #include <stddef.h>
 #include <stdio.h>
 
-/* Any bytes as a JSON string, quotes included (rf_json_escape). */
+/* Writes any bytes as a JSON string, quotes included (rf_json_escape). */
 void json_put_string(FILE *to, const char *bytes, size_t len);
 
 /* The same for a NUL-terminated string. */
 void json_put_name(FILE *to, const char *name);
 
-/* A number that reads back to the same bits; null if it is not finite. */
+/* Writes a number that reads back to the same bits; null if it is not finite. */
 void json_put_double(FILE *to, double v);
 
 #endif

@@ -1,6 +1,8 @@
+/* lab_run.c - ringfence lab run and sweep: their options, progress and plan */
 #include "lab_run.h"
 
 #include "base/error.h"
+#include "base/plural.h"
 #include "commands.h"
 #include "screen.h"
 #include "train_progress.h"
@@ -9,28 +11,30 @@
 #include <string.h>
 #include <unistd.h>
 
-const char lab_sweep_names[] =
-    "radius, rho, gamma, lambda, k, eta, rows, classes, ablation";
-
-/* Values that a sweep goes through if none are given. */
-static const struct {
-    const char *name, *values;
-} sweeps[] = {
-    {"radius", "1,2,4,8,16,32,64,128,256"},
-    {"rho", "0.25,0.5,0.75,1,1.25,1.5,2,3,4"},
-    {"gamma", "1,1.25,1.5,2,3,4"},
-    {"lambda", "0,0.25,0.5,1,2,4"},
-    {"k", "0,1,5,10,20,50"},
-    {"eta", "0.005,0.01,0.02,0.05,0.1,0.2"},
-    {"rows", "5,10,20,50,100"},
-    {"classes", "5,10,20,40,80"},
-    {"ablation", "baseline,noise,projection,ascent"},
-};
+/* "lambda, rho, ...": settings with values to sweep over. */
+static const char *sweep_names(char *out, size_t room)
+{
+    rf_lab_sweep sweep;
+    out[0] = '\0';
+    for (size_t i = 0, n = 0; rf_lab_sweep_at(i, &sweep) && n < room; i++)
+        if (sweep.values)
+            n += (size_t)snprintf(out + n, room - n, "%s%s", n ? ", " : "", sweep.name);
+    return out;
+}
 
 size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
 {
     r->o = rf_lab_options_default();
     rf_lab_options *o = &r->o;
+    char names[200];
+    o->settings = r->settings.text;
+    sweep_names(names, sizeof names);
+    snprintf(r->variants_help, sizeof r->variants_help,
+             "Other settings to try, each as runs of its own: \"radius=1,8 gamma=3\" "
+             "(%s, and all other settings).",
+             names);
+    snprintf(r->values_help, sizeof r->values_help,
+             "sweep: the values to try. Optional if SETTING is one of %s.", names);
     const option list[] = {
         {.help = "run and sweep"},
         {.name = "data",
@@ -58,7 +62,7 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &o->seeds,
          .arg = "LIST",
-         .help = "Seeds, of the draw of classes too; 0-9 is a range (default 0)."},
+         .help = "Seeds of the class draw and of training; 0-9 is a range (default 0)."},
         {.name = "methods",
          .kind = OPTION_TEXT,
          .value = &o->methods,
@@ -69,37 +73,29 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &o->variants,
          .arg = "LIST",
-         .help = "Other settings to try, each as runs of its own: \"radius=1,8 "
-                 "gamma=3\"."},
+         .help = r->variants_help},
+        {.name = "rows",
+         .kind = OPTION_TEXT,
+         .value = &r->rows,
+         .arg = "LIST",
+         .help = "Training rows per class, each entry as runs of its own: a number, or "
+                 "lognormal:MEDIAN:SPREAD for a number drawn for each class, 2 to 90, "
+                 "without dev rows."},
         {.name = "values",
          .kind = OPTION_TEXT,
          .value = &r->values,
          .arg = "LIST",
-         .help = "sweep: the values to go through (default: some sensible ones)."},
-        {.name = "train-layers",
-         .kind = OPTION_SIZE,
-         .value = &o->train.train_layers,
-         .arg = "N",
-         .help = "Upper layers of the encoder that learn",
-         .shows_number = true,
-         .max = 1000},
-        {.name = "epochs",
-         .kind = OPTION_SIZE,
-         .value = &o->train.epochs,
-         .arg = "N",
-         .help = "Epochs of stage 1, at most (default: from the rows).",
-         .min = 1,
-         .max = 1000000},
+         .help = r->values_help},
         {.name = "open-texts",
          .kind = OPTION_TEXT,
          .value = &o->open_texts,
          .arg = "FILE",
-         .help = "selfsup: texts of no class, one per line."},
+         .help = "selfsup: open texts, one per line."},
         {.name = "max-tokens",
          .kind = OPTION_SIZE,
          .value = &o->max_tokens,
          .arg = "N",
-         .help = "Tokens of a text that count (default: as published for the three sets, "
+         .help = "Truncate texts at N tokens (default: as published for the three sets, "
                  "else the encoder's maximum).",
          .min = 3,
          .max = RF_MAX_POSITIONS},
@@ -113,7 +109,7 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
         {.name = "dry-run",
          .kind = OPTION_FLAG,
          .value = &r->dry_run,
-         .help = "List the runs and the time they may take; do nothing."},
+         .help = "List the runs and how long they may take; run nothing."},
         {.name = "quiet",
          .kind = OPTION_FLAG,
          .value = &r->quiet,
@@ -121,11 +117,10 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
     };
     size_t n = sizeof list / sizeof *list;
     memcpy(out, list, sizeof list);
-    method_settings_list(&o->train.method_options, out + n);
-    return n + METHOD_SETTINGS;
+    return n + settings_options_list(&r->settings, NULL, out + n);
 }
 
-/* ---- What is shown ----------------------------------------------------------------- */
+/* ---- Progress ---------------------------------------------------------------------- */
 
 static void show_stage(const rf_lab_event *e)
 {
@@ -140,7 +135,7 @@ static void show_stage(const rf_lab_event *e)
                          screen_time(left, e->seconds_left));
 }
 
-static int tell(void *user, const rf_lab_event *e)
+static int show_event(void *user, const rf_lab_event *e)
 {
     const lab_request *r = user;
     char time[SCREEN_TIME], left[SCREEN_TIME];
@@ -164,66 +159,99 @@ static int tell(void *user, const rf_lab_event *e)
     return train_progress_signal();
 }
 
-/* Runs, and the sum of their times, of a plan. */
+/* Totals of a plan. */
 typedef struct sum {
     size_t runs, done;
     double seconds;
+    bool scaled;
 } sum;
 
-static int add(void *user, const rf_lab_event *e)
+static int add_to_sum(void *user, const rf_lab_event *e)
 {
     sum *s = user;
     s->runs++;
     s->done += e->before;
     s->seconds += e->before ? 0.0 : e->seconds;
+    s->scaled = e->scaled;
     return 0;
 }
 
-static rf_status plan(lab_request *r, rf_error *err)
+static rf_status show_plan(lab_request *r, rf_error *err)
 {
     sum s = {0};
     char time[SCREEN_TIME];
-    rf_status st = rf_lab_plan(&r->o, tell, r, err);
+    rf_status st = rf_lab_plan(&r->o, show_event, r, err);
     if (st == RF_OK)
-        st = rf_lab_plan(&r->o, add, &s, err);
+        st = rf_lab_plan(&r->o, add_to_sum, &s, err);
     if (st == RF_OK)
-        printf("%zu runs, %zu of them done; the others may take %s\n", s.runs, s.done,
-               screen_time(time, s.seconds));
+        printf("%zu %s, %zu of them done; the rest may take %s%s\n", s.runs,
+               rf_plural(s.runs, "run", "runs"), s.done, screen_time(time, s.seconds),
+               s.scaled || s.done == s.runs
+                   ? ""
+                   : " (a rough guess: no finished run to calibrate it)");
     return st;
 }
 
-/* ---- Doing it ---------------------------------------------------------------------- */
+/* ---- Running ----------------------------------------------------------------------- */
 
-/* "radius=1,2,4" in place of the variants; false if there is no such sweep. */
-static bool take_sweep(lab_request *r, const char *name, char out[1024])
+/* Sets the variants to "radius=1,2,4". Says what is wrong and returns false if it cannot.
+ */
+static bool set_sweep_variants(lab_request *r, const char *name)
 {
-    for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps; i++)
-        if (strcmp(sweeps[i].name, name) == 0) {
-            const char *values = r->values ? r->values : sweeps[i].values;
-            r->o.variants = out;
-            return (size_t)snprintf(out, 1024, "%s=%s", name, values) < 1024;
-        }
+    rf_lab_sweep sweep;
+    char names[200];
+    bool found = rf_lab_sweep_find(name, &sweep);
+    const char *values = r->values ? r->values : found ? sweep.values : NULL;
+    if (!found) {
+        screen_complain("lab sweep: no setting \"%.40s\"; wanted one of %s, or another "
+                        "setting with --values",
+                        name, sweep_names(names, sizeof names));
+        return false;
+    }
+    if (!values) {
+        screen_complain("lab sweep: %s has no default values; wanted --values LIST",
+                        name);
+        return false;
+    }
+    if ((size_t)snprintf(r->sweep, sizeof r->sweep, "%s=%s", name, values) >=
+        sizeof r->sweep) {
+        screen_complain("lab sweep: --values is too long; wanted less than %zu bytes",
+                        sizeof r->sweep - strlen(name) - 1);
+        return false;
+    }
+    r->o.variants = r->sweep;
+    return true;
+}
+
+/* Adds the draws of rows to the variants; false if they are too long. */
+static bool add_row_variants(lab_request *r)
+{
+    int n = snprintf(r->sweep, sizeof r->sweep, "%s rows=%s",
+                     r->o.variants ? r->o.variants : "", r->rows);
+    r->o.variants = r->sweep;
+    if (n > 0 && (size_t)n < sizeof r->sweep)
+        return true;
+    screen_complain("lab run: --variants and --rows are too long; wanted less than %zu "
+                    "bytes together",
+                    sizeof r->sweep - strlen(" rows="));
     return false;
 }
 
 int lab_run(lab_request *r, const char *sweep)
 {
-    char variants[1024];
     rf_error err = {0};
     if (!r->o.data || !r->o.out) {
         screen_complain("lab: wanted --data DIR with the sets and --out DIR for results");
         return EXIT_USAGE;
     }
-    if (sweep && !take_sweep(r, sweep, variants)) {
-        screen_complain("lab sweep: no \"%.40s\", or too many values; wanted one of %s",
-                        sweep, lab_sweep_names);
+    if ((sweep && !set_sweep_variants(r, sweep)) || (r->rows && !add_row_variants(r)))
         return EXIT_USAGE;
-    }
-    train_progress_take_signals();
-    rf_status st = r->dry_run ? plan(r, &err) : rf_lab_run(&r->o, tell, r, &err);
+    train_progress_catch_signals();
+    rf_status st =
+        r->dry_run ? show_plan(r, &err) : rf_lab_run(&r->o, show_event, r, &err);
     screen_progress_end();
     if (st == RF_ERR_STOPPED) {
-        screen_complain("stopped; what is finished is in %s: the same command goes on "
+        screen_complain("stopped; finished runs are in %s: the same command resumes "
                         "from there",
                         r->o.out);
         return 128 + train_progress_signal();

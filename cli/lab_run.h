@@ -1,27 +1,27 @@
-/* lab_run.h - ringfence lab run and sweep: what they can be asked for, and doing it */
+/* lab_run.h - ringfence lab run and sweep */
 #ifndef RF_CLI_LAB_RUN_H
 #define RF_CLI_LAB_RUN_H
 
-#include "method_options.h"
-#include "options.h"
-#include "ringfence_lab.h"
+#include "settings_options.h"
+#include "lab/lab.h"
 
 typedef struct lab_request {
     rf_lab_options o;
     const char *values; /* of a sweep */
+    const char *rows;   /* draws of rows, as variants */
+    char sweep[1024];   /* variants of a sweep, or with rows: "radius=1,2,4" */
+    settings_text settings;
+    char variants_help[300], values_help[300];
     bool dry_run, quiet;
 } lab_request;
 
-#define LAB_RUN_OPTIONS (20 + METHOD_SETTINGS)
+#define LAB_RUN_OPTIONS (20 + SETTINGS_OPTIONS_MAX)
 
-/* Puts the library's defaults into r, which must start zeroed, and lists the options that
- * fill it; returns their number. */
+/* Sets the defaults in r, which must be zeroed, and lists the options that fill it;
+ * returns their number. */
 size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS]);
 
-/* What runs of these names sweep over, for help: "radius, rho, ...". */
-extern const char lab_sweep_names[];
-
-/* Do it; the exit code. sweep: NULL, or what is swept over. */
+/* Runs the lab; returns the exit code. sweep: NULL, or the setting to sweep. */
 int lab_run(lab_request *r, const char *sweep);
 
 #endif

@@ -1,3 +1,4 @@
+/* lines.c - reads a file or stdin as a stream of lines, in pieces */
 #include "lines.h"
 
 #include <errno.h>
@@ -9,15 +10,15 @@
 
 #define CHUNK ((size_t)1 << 16)
 
-static bool waiting(int fd)
+static bool has_input(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     return poll(&p, 1, 0) > 0;
 }
 
-/* Cut a chunk at its newlines. *open tells whether a line has begun. */
-static rf_status cut(const char *p, size_t n, bool *open, const line_sink *s,
-                     rf_error *err)
+/* Passes a chunk to the sink, line by line. Sets *open if its last line has not ended. */
+static rf_status split_chunk(const char *p, size_t n, bool *open, const line_sink *s,
+                             rf_error *err)
 {
     rf_status st = RF_OK;
     while (n > 0 && st == RF_OK) {
@@ -47,7 +48,7 @@ rf_status lines_read(const char *path, const line_sink *s, rf_error *err)
     if (!chunk)
         st = rf_fail_nomem(err, CHUNK, "reading");
     while (st == RF_OK) {
-        if (!waiting(fd))
+        if (!has_input(fd))
             st = s->idle(s->user, err);
         ssize_t n = st == RF_OK ? read(fd, chunk, CHUNK) : 0;
         if (n < 0 && errno == EINTR)
@@ -56,7 +57,7 @@ rf_status lines_read(const char *path, const line_sink *s, rf_error *err)
             st = rf_fail_errno(err, "%s: cannot read", name);
         if (n <= 0)
             break;
-        st = cut(chunk, (size_t)n, &open_line, s, err);
+        st = split_chunk(chunk, (size_t)n, &open_line, s, err);
     }
     if (st == RF_OK && open_line)
         st = s->end(s->user, err);

@@ -1,8 +1,8 @@
 /*
- * lines.h - a file or stdin as a stream of lines, in pieces
+ * lines.h - reads a file or stdin as a stream of lines, in pieces
  *
- * Lines end at LF only; a last line without one counts. Nothing is kept, so a line may
- * be longer than memory.
+ * Lines end at LF only; a last line without one counts. Lines are not buffered, so one
+ * may be larger than memory.
  */
 #ifndef RF_CLI_LINES_H
 #define RF_CLI_LINES_H
@@ -12,9 +12,8 @@
 typedef struct line_sink {
     void *user;
     rf_status (*piece)(void *user, const char *bytes, size_t len, rf_error *err);
-    rf_status (*end)(void *user, rf_error *err); /* of a line */
-    rf_status (*idle)(void *user,
-                      rf_error *err); /* no input waiting: show what there is */
+    rf_status (*end)(void *user, rf_error *err);  /* the line is complete */
+    rf_status (*idle)(void *user, rf_error *err); /* no input is waiting: flush */
 } line_sink;
 
 /* path NULL or "-": stdin. */

@@ -1,4 +1,4 @@
-/* main.c - the table of commands */
+/* main.c - the ringfence program: its table of commands, help, and what commands share */
 #include "commands.h"
 
 #include "base/file.h"
@@ -12,9 +12,12 @@
 #include <unistd.h>
 
 static const command *const commands[] = {
-    &command_train,  &command_tune,    &command_predict, &command_eval,
-    &command_report, &command_serve,   &command_inspect, &command_tokenize,
-    &command_embed,  &command_encoder, &command_lab};
+    &command_train, &command_tune,    &command_predict,  &command_eval,  &command_report,
+    &command_serve, &command_inspect, &command_tokenize, &command_embed, &command_encoder,
+#ifndef RF_WITHOUT_LAB /* the lab sees inside the library, the rest does not */
+    &command_lab,
+#endif
+};
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 int command_failed(const rf_error *err)
@@ -38,7 +41,7 @@ bool command_would_overwrite(const char *output, const char *input)
         return false;
     bool piped = strcmp(input, "-") == 0; /* < FILE */
     if (!piped && strcmp(output, input) == 0)
-        return true; /* though neither may be there yet */
+        return true; /* even if neither exists yet */
     return stat(output, &x) == 0 &&
            (piped ? fstat(STDIN_FILENO, &y) : stat(input, &y)) == 0 &&
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
@@ -64,7 +67,7 @@ static void show_help(void)
     for (size_t i = 0; i < N_COMMANDS; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     printf(
-        "\nringfence COMMAND --help says more; ringfence --version tells the version.\n");
+        "\nringfence COMMAND --help says more; ringfence --version shows the version.\n");
 }
 
 static void show_man(void)
@@ -82,24 +85,25 @@ static void show_man(void)
         "2 wrong usage; 130, 143, 129 stopped by Ctrl\\-C, SIGTERM, SIGHUP.\n");
 }
 
-/* A standard stream that is closed stays so to those who use it, but its number is taken:
- * else the next file that is opened, a model perhaps, would be where complaints go. */
-static void hold_standard_streams(void)
+/* Occupies the number of a closed standard stream, so that the next file we open, perhaps
+ * a model, does not get it and receive our messages. Using the stream still fails. */
+static void reserve_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
-            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* has that number */
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* the lowest free: fd */
 }
 
 int main(int argc, char **argv)
 {
-    hold_standard_streams();
+    reserve_standard_streams();
     if (argc < 2) {
         show_help();
         return EXIT_USAGE;
     }
     if (options_is_help(argv[1]) || strcmp(argv[1], "help") == 0) {
-        if (argc == 3) { /* help train */
+        bool all = argc == 4 && strcmp(argv[3], "all") == 0;
+        if (argc == 3 || all) { /* help train */
             argv[1] = argv[2];
             argv[2] = "--help";
         } else {

@@ -1,5 +1,7 @@
+/* options.c - parses the options of a command and prints its --help and man page */
 #include "options.h"
 
+#include "base/plural.h"
 #include "screen.h"
 
 #include <errno.h>
@@ -10,9 +12,33 @@
 
 #define HELP_MAX 400
 
-/* The sentence about an option, with the default that its value holds. */
+/* "lof, knn: neighbours (default: 20; knn 10)." */
+static const char *setting_help(const rf_setting *s, char text[HELP_MAX])
+{
+    size_t n = 0;
+    text[0] = '\0';
+    if (s->methods && strncmp(s->methods, "ans", 3) != 0) {
+        for (const char *m = s->methods; *m && n + 4 < HELP_MAX; m++) {
+            if (*m == ' ')
+                text[n++] = ',';
+            text[n++] = *m;
+        }
+        n += (size_t)snprintf(text + n, HELP_MAX - n, ": ");
+    }
+    if (s->kind == RF_SETTING_FLAG)
+        snprintf(text + n, HELP_MAX - n, "%s.", s->help);
+    else if (s->automatic)
+        snprintf(text + n, HELP_MAX - n, "%s (default: %s).", s->help, s->automatic);
+    else
+        snprintf(text + n, HELP_MAX - n, "%s (default %g).", s->help, s->preset);
+    return text;
+}
+
+/* The help of an option, with its default. */
 static const char *help_text(const option *o, char text[HELP_MAX])
 {
+    if (o->kind == OPTION_SETTING)
+        return setting_help(o->setting, text);
     if (!o->shows_number)
         return o->help;
     double v = o->kind == OPTION_SIZE    ? (double)*(size_t *)o->value
@@ -22,7 +48,7 @@ static const char *help_text(const option *o, char text[HELP_MAX])
     return text;
 }
 
-/* Words from column 27 on, no line longer than 90 columns unless a word is. */
+/* Prints text from column 27 on, wrapped at 90 columns. */
 static void show_wrapped(const char *text)
 {
     enum { INDENT = 27, COLUMNS = 90 };
@@ -57,21 +83,40 @@ static void show_option(const option *o)
     show_wrapped(help_text(o, text));
 }
 
-static void show_help(const command *cmd, const option *options, size_t n)
+/* The number of options from o to the next heading that help shows. */
+static size_t count_shown(const option *o, const option *end, bool all)
 {
-    printf("usage: ringfence %s %s\n\n%s\n", cmd->name, cmd->synopsis, cmd->summary);
-    if (cmd->details)
-        printf("\n%s\n", cmd->details);
-    printf("\noptions:\n  %-24s %s\n", "--help, -h", "Show this text.");
-    for (size_t i = 0; i < n; i++) {
-        if (options[i].name)
-            show_option(&options[i]);
-        else
-            printf("\n%s:\n", options[i].help);
-    }
+    size_t n = 0;
+    for (; o < end && o->name; o++)
+        n += all || !o->rare;
+    return n;
 }
 
-/* Text for roff: a hyphen that is to be typed, and no line that begins with a dot. */
+static void show_help(const command *cmd, const option *options, size_t n, bool all)
+{
+    const option *end = options + n;
+    size_t hidden = 0;
+    for (const option *o = options; o < end; o++)
+        hidden += o->name && o->rare && !all;
+    printf("usage: ringfence %s %s\n\n%s\n", cmd->name, cmd->synopsis, cmd->summary);
+    if (cmd->details) { /* in short help: the first paragraph */
+        const char *cut = hidden ? strstr(cmd->details, "\n\n") : NULL;
+        size_t len = cut ? (size_t)(cut - cmd->details) : strlen(cmd->details);
+        printf("\n%.*s\n", (int)len, cmd->details);
+    }
+    printf("\noptions:\n  %-24s %s\n", "--help, -h", "Show this text.");
+    for (const option *o = options; o < end; o++) {
+        if (!o->name && count_shown(o + 1, end, all) > 0)
+            printf("\n%s:\n", o->help);
+        else if (o->name && (all || !o->rare))
+            show_option(o);
+    }
+    if (hidden > 0)
+        printf("\nringfence %s --help all says more and shows %zu more %s.\n", cmd->name,
+               hidden, rf_plural(hidden, "option", "options"));
+}
+
+/* Escapes text for roff: hyphens, backslashes, and dots that begin a line. */
 static void roff_part(const char *s, const char *end)
 {
     for (bool start = true; s < end; start = *s == '\n', s++) {
@@ -91,7 +136,7 @@ static void roff(const char *s)
     roff_part(s, strchr(s, '\0'));
 }
 
-/* Paragraphs; one with columns, which are set with blanks, keeps its lines. */
+/* Paragraphs; one with columns (two blanks in a row) keeps its lines. */
 static void roff_paragraphs(const char *s)
 {
     for (const char *end; *s; s = end + strspn(end, "\n")) {
@@ -120,9 +165,11 @@ static void show_man(const command *cmd, const option *options, size_t n)
         const option *o = &options[i];
         char text[HELP_MAX];
         if (!o->name) {
-            printf(".SS ");
-            roff(o->help);
-            putchar('\n');
+            if (count_shown(o + 1, options + n, true) > 0) {
+                printf(".SS ");
+                roff(o->help);
+                putchar('\n');
+            }
             continue;
         }
         printf(".TP\n.B ");
@@ -155,9 +202,21 @@ static bool set_bytes(const command *cmd, const option *o, const char *text)
         *(size_t *)o->value = (size_t)(v << shift);
         return true;
     }
-    screen_complain("%s: --%s is \"%s\", wanted bytes from %zu to %zu, such as 512, 64K "
-                    "or 4M",
+    screen_complain("%s: --%s is \"%s\", wanted a size from %zu to %zu bytes, such as "
+                    "512, 64K or 4M",
                     cmd->name, o->name, text, o->min, o->max);
+    return false;
+}
+
+static bool add_text(const command *cmd, const option *o, const char *text)
+{
+    text_list *list = o->value;
+    if (list->n < TEXTS_MAX) {
+        list->item[list->n++] = text;
+        return true;
+    }
+    screen_complain("%s: --%s was given more than %d times", cmd->name, o->name,
+                    TEXTS_MAX);
     return false;
 }
 
@@ -230,22 +289,57 @@ static bool set_choice(const command *cmd, const option *o, const char *text)
     return false;
 }
 
-static bool set(const command *cmd, const option *o, const char *text)
+/* Checks the value here, where the error can name the option, and appends it to the text
+ * for the library. */
+static bool set_setting(const command *cmd, const option *o, const char *text)
+{
+    const rf_setting *s = o->setting;
+    settings_text *to = o->value;
+    size_t count, used = strlen(to->text);
+    double number;
+    option as = {.name = o->name,
+                 .kind = OPTION_REAL,
+                 .value = &number,
+                 .least = s->min,
+                 .most = s->max};
+    if (s->kind == RF_SETTING_COUNT) {
+        as.value = &count;
+        as.min = (size_t)s->min;
+        as.max = (size_t)s->max;
+    }
+    if (s->kind == RF_SETTING_FLAG)
+        text = s->preset != 0.0 ? "0" : "1";
+    else if (!(s->kind == RF_SETTING_COUNT ? set_size : set_real)(cmd, &as, text))
+        return false;
+    if (used + strlen(s->name) + strlen(text) + 3 > sizeof to->text) {
+        screen_complain("%s: --%s: too many settings; wanted at most %zu bytes of "
+                        "names and values",
+                        cmd->name, o->name, sizeof to->text);
+        return false;
+    }
+    snprintf(to->text + used, sizeof to->text - used, "%s=%s ", s->name, text);
+    return true;
+}
+
+static bool set_value(const command *cmd, const option *o, const char *text)
 {
     switch (o->kind) {
     case OPTION_FLAG: *(bool *)o->value = true; return true;
     case OPTION_TEXT: *(const char **)o->value = text; return true;
+    case OPTION_TEXTS: return add_text(cmd, o, text);
     case OPTION_SIZE: return set_size(cmd, o, text);
     case OPTION_FLOAT:
     case OPTION_REAL: return set_real(cmd, o, text);
     case OPTION_BYTES: return set_bytes(cmd, o, text);
     case OPTION_SHARE: return set_share(cmd, o, text);
     case OPTION_CHOICE: return set_choice(cmd, o, text);
+    case OPTION_SETTING: return set_setting(cmd, o, text);
     }
     return false;
 }
 
-static const option *find(const option *options, size_t n, const char *name, size_t len)
+static const option *find_name(const option *options, size_t n, const char *name,
+                               size_t len)
 {
     for (size_t i = 0; i < n; i++)
         if (options[i].name && strlen(options[i].name) == len &&
@@ -262,9 +356,10 @@ static const option *find_letter(const option *options, size_t n, const char *ar
     return NULL;
 }
 
-/* One argument that begins with "-"; *i moves on if it takes the next as its value. */
-static bool take_option(const command *cmd, const option *options, size_t n, int argc,
-                        char **argv, int *i)
+/* Parses argv[*i], which begins with "-"; advances *i if the next argument is its value.
+ */
+static bool parse_option(const command *cmd, const option *options, size_t n, int argc,
+                         char **argv, int *i)
 {
     const char *arg = argv[*i], *equals = NULL;
     size_t len = strlen(arg);
@@ -272,7 +367,7 @@ static bool take_option(const command *cmd, const option *options, size_t n, int
     if (arg[1] == '-') {
         equals = strchr(arg, '=');
         len = equals ? (size_t)(equals - arg) : len;
-        o = find(options, n, arg + 2, len - 2);
+        o = find_name(options, n, arg + 2, len - 2);
     } else {
         o = find_letter(options, n, arg);
     }
@@ -282,18 +377,18 @@ static bool take_option(const command *cmd, const option *options, size_t n, int
         return false;
     }
     const char *value = equals ? equals + 1 : NULL;
-    if (o->kind == OPTION_FLAG && value) {
+    if (!o->arg && value) {
         screen_complain("%s: --%s takes no value", cmd->name, o->name);
         return false;
     }
-    if (o->kind != OPTION_FLAG && !value) {
+    if (o->arg && !value) {
         if (*i + 1 >= argc) {
-            screen_complain("%s: --%s wants a value: %s", cmd->name, o->name, o->arg);
+            screen_complain("%s: --%s needs a value: %s", cmd->name, o->name, o->arg);
             return false;
         }
         value = argv[++*i];
     }
-    return set(cmd, o, value);
+    return set_value(cmd, o, value);
 }
 
 bool options_is_help(const char *arg)
@@ -307,10 +402,11 @@ parse_result options_parse(const command *cmd, const option *options, size_t n_o
 {
     bool only_positional = false;
     *n_positional = 0;
-    /* Help first: it shows defaults, which the options before it would change. */
+    /* Help first: it shows defaults, which options before it would change. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (options_is_help(argv[i])) {
-            show_help(cmd, options, n_options);
+            bool all = i + 1 < argc && strcmp(argv[i + 1], "all") == 0;
+            show_help(cmd, options, n_options, all);
             return PARSE_DONE;
         } else if (strcmp(argv[i], "--help-man") == 0) {
             show_man(cmd, options, n_options);
@@ -322,10 +418,10 @@ parse_result options_parse(const command *cmd, const option *options, size_t n_o
         if (!only_positional && strcmp(a, "--") == 0) {
             only_positional = true;
         } else if (!only_positional && a[0] == '-' && a[1]) {
-            if (!take_option(cmd, options, n_options, argc, argv, &i))
+            if (!parse_option(cmd, options, n_options, argc, argv, &i))
                 return PARSE_BAD;
         } else if (*n_positional == max_positional) {
-            screen_complain("%s: one argument too many: \"%s\" (usage: ringfence %s %s)",
+            screen_complain("%s: unexpected argument \"%s\" (usage: ringfence %s %s)",
                             cmd->name, a, cmd->name, cmd->synopsis);
             return PARSE_BAD;
         } else {

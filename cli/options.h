@@ -1,34 +1,48 @@
-/*
- * options.h - one table per command; parsing, --help and the man page come from it
- */
+/* options.h - a table of options per command; parsing, --help and the man page use it */
 #ifndef RF_CLI_OPTIONS_H
 #define RF_CLI_OPTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "ringfence.h"
 
 typedef enum option_kind {
-    OPTION_FLAG,   /* bool *value */
-    OPTION_SIZE,   /* size_t *value, min..max */
-    OPTION_BYTES,  /* size_t *value, min..max; "64K" is 65536, "4M" 4194304 */
-    OPTION_FLOAT,  /* float *value, least..most */
-    OPTION_REAL,   /* double *value, least..most */
-    OPTION_SHARE,  /* double *value, least..most; "1%" is 0.01 */
-    OPTION_TEXT,   /* const char **value */
-    OPTION_CHOICE, /* int *value: index into choices */
+    OPTION_FLAG,    /* bool *value */
+    OPTION_SIZE,    /* size_t *value, min..max */
+    OPTION_BYTES,   /* size_t *value, min..max; "64K" is 65536, "4M" 4194304 */
+    OPTION_FLOAT,   /* float *value, least..most */
+    OPTION_REAL,    /* double *value, least..most */
+    OPTION_SHARE,   /* double *value, least..most; "1%" is 0.01 */
+    OPTION_TEXT,    /* const char **value */
+    OPTION_TEXTS,   /* text_list *value; may be given several times */
+    OPTION_CHOICE,  /* int *value: index into choices */
+    OPTION_SETTING, /* settings_text *value: a setting of the library */
 } option_kind;
 
+/* Settings as given on the command line, "rho=1.5 epochs=3 ", for
+ * rf_train_options.settings. */
+typedef struct settings_text {
+    char text[4096];
+} settings_text;
+
+/* What an option that may be repeated was given. */
+#define TEXTS_MAX 64
+typedef struct text_list {
+    size_t n;
+    const char *item[TEXTS_MAX];
+} text_list;
+
 typedef struct option {
-    const char *name; /* without dashes; NULL: a heading, its words are in help */
-    char letter;      /* the short form -o, if there is one */
+    const char *name; /* without dashes; NULL: a heading, whose text is in help */
+    char letter;      /* of the short form (-o), or 0 */
     option_kind kind;
     void *value;
     const char *arg;   /* shown in help: "N"; NULL for a flag */
     const char *help;  /* one sentence, default included */
-    bool shows_number; /* help adds " (default N).", the number that *value holds */
+    bool shows_number; /* help ends with " (default N).", N being *value */
     size_t min, max;
     double least, most;
     const char *const *choices; /* ends with NULL */
+    const rf_setting *setting;  /* has help, default and range */
+    bool rare;                  /* shown by --help all and the man page only */
 } option;
 
 typedef struct command {
@@ -42,7 +56,7 @@ typedef struct command {
 typedef enum parse_result {
     PARSE_OK,
     PARSE_DONE, /* help was shown: exit 0 */
-    PARSE_BAD,  /* complaint was shown: exit 2 */
+    PARSE_BAD,  /* an error was shown: exit 2 */
 } parse_result;
 
 bool options_is_help(const char *arg); /* "--help", "-h" */

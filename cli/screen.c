@@ -1,23 +1,18 @@
+/* screen.c - prints error messages, progress lines and table cells */
 #include "screen.h"
+
+#include "base/clock.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct {
     bool shown;
     double began, last;
 } progress;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void screen_complain(const char *fmt, ...)
 {
@@ -30,8 +25,8 @@ void screen_complain(const char *fmt, ...)
     fputc('\n', stderr);
 }
 
-/* Whether a new line is due. */
-static bool due(double t, bool always)
+/* Whether to redraw the progress line now. */
+static bool redraw_due(double t, bool always)
 {
     if (!isatty(STDERR_FILENO) || (!always && t - progress.last < 0.2))
         return false;
@@ -42,11 +37,11 @@ static bool due(double t, bool always)
 
 void screen_progress(const char *what, size_t done)
 {
-    double t = now();
+    double t = rf_clock_seconds();
     if (progress.began == 0.0)
         progress.began = progress.last = t;
-    /* With results on the same terminal a moving line would only tear them apart. */
-    if (isatty(STDOUT_FILENO) || !due(t, false))
+    /* On a terminal that also shows results, the line would break them up. */
+    if (isatty(STDOUT_FILENO) || !redraw_due(t, false))
         return;
     fprintf(stderr, "\r%zu %s, %.0f per second \033[K", done, what,
             (double)done / (t - progress.began));
@@ -56,7 +51,7 @@ void screen_progress(const char *what, size_t done)
 void screen_progress_line(bool always, const char *fmt, ...)
 {
     va_list ap;
-    if (!due(now(), always))
+    if (!redraw_due(rf_clock_seconds(), always))
         return;
     fputc('\r', stderr);
     va_start(ap, fmt);
@@ -73,8 +68,8 @@ void screen_progress_end(void)
     progress.shown = false;
 }
 
-/* Is byte i one of a control character? U+0080 to U+009F, which terminals obey, too, have
- * two. */
+/* Whether byte i is part of a control character. U+0080 to U+009F, which terminals also
+ * obey, have two bytes. */
 static bool is_control(const char *text, size_t n, size_t i)
 {
     const unsigned char *t = (const unsigned char *)text;
@@ -103,7 +98,7 @@ char *screen_one_line(char *out, size_t cap, const char *text, size_t len)
 void screen_put_cell(const char *text, size_t characters)
 {
     size_t n = 0, bytes = 0;
-    for (; text[bytes]; bytes++) { /* up to the end, or to the first that is too much */
+    for (; text[bytes]; bytes++) { /* up to the end, or the first that does not fit */
         bool begins = ((unsigned char)text[bytes] & 0xc0) != 0x80;
         if (begins && n == characters)
             break;

@@ -1,6 +1,9 @@
+/* train_input.c - checks the paths and reads the data of ringfence train and tune */
 #include "train_input.h"
 
+#include "base/plural.h"
 #include "commands.h"
+#include "open_labels.h"
 #include "screen.h"
 #include "train_report.h"
 
@@ -22,21 +25,26 @@ static rf_status check_paths(const train_request *r, const char *what, rf_error 
     if (command_would_overwrite(r->output, r->log_path) ||
         command_would_overwrite(r->output, r->o.checkpoint))
         return rf_fail(err, RF_ERR_ARG, 0,
-                       "%s: wanted a name after -o that is not that of the log or the "
-                       "checkpoint",
+                       "%s: -o names the same file as --log-json or --checkpoint; wanted "
+                       "another name",
                        r->output);
     return command_can_write(r->output, err);
 }
 
 /* ---- Data -------------------------------------------------------------------------- */
 
-/* Reads a set and tells what is in it. */
-static rf_status take_data(train_input *t, const char *path, rf_dataset **data,
-                           size_t *n_odd, rf_error *err)
+/* Reads a data set and reports its size and what is suspicious about it. */
+static rf_status read_set(train_input *t, const char *path, rf_dataset **data,
+                          size_t *n_odd, rf_error *err)
 {
     *data = data_options_read(&t->ask.data, path, err);
     if (!*data)
         return err->code;
+    rf_status st = data == &t->train
+                       ? open_labels_move(data, &t->open, &t->ask.open_labels, path, err)
+                       : RF_OK;
+    if (st != RF_OK)
+        return st;
     const rf_dataset *train = data == &t->dev ? t->train : NULL;
     return train_report_data(&t->progress, path, *data, train, t->ask.strict, n_odd, err);
 }
@@ -45,21 +53,27 @@ static rf_status read_data(train_input *t, rf_error *err)
 {
     const train_request *r = &t->ask;
     size_t odd = 0, odd_dev = 0;
-    rf_status st = take_data(t, r->data_path, &t->train, &odd, err);
-    if (st == RF_OK && command_would_overwrite(r->data_path, r->dev_path))
-        screen_complain(
-            "warning: %s: training and dev texts are the same, so nothing says "
-            "how well it does on new ones",
-            r->dev_path);
-    if (st == RF_OK && r->dev_path)
-        st = take_data(t, r->dev_path, &t->dev, &odd_dev, err);
-    if (st == RF_OK && r->open_path) {
+    rf_status st = RF_OK;
+    if (r->open_path) {
         t->open = rf_dataset_read_texts(r->open_path, err);
         st = t->open ? RF_OK : err->code;
     }
+    if (st == RF_OK)
+        st = read_set(t, r->data_path, &t->train, &odd, err);
+    if (st == RF_OK && t->open && !r->quiet) {
+        size_t n = rf_dataset_rows(t->open);
+        fprintf(stderr, "%zu %s\n", n, rf_plural(n, "open text", "open texts"));
+    }
+    if (st == RF_OK && command_would_overwrite(r->data_path, r->dev_path))
+        screen_complain(
+            "warning: %s: training and dev texts are the same, so the dev figures say "
+            "nothing about new texts",
+            r->dev_path);
+    if (st == RF_OK && r->dev_path)
+        st = read_set(t, r->dev_path, &t->dev, &odd_dev, err);
     if (st == RF_OK && r->strict && odd + odd_dev > 0)
         st = rf_fail(err, RF_ERR_FORMAT, 0,
-                     "nothing was trained, as --strict wants data without the above");
+                     "nothing was trained: --strict refuses data with these errors");
     return st;
 }
 
@@ -67,13 +81,14 @@ rf_status train_input_read(train_input *t, const char *what, rf_error *err)
 {
     rf_status st = check_paths(&t->ask, what, err);
     if (st == RF_OK)
+        st = train_options_finish(&t->ask, err);
+    if (st == RF_OK)
         st = train_progress_open(&t->progress, t->ask.quiet, t->ask.log_path,
                                  t->ask.o.resume, err);
     if (st == RF_OK)
         st = read_data(t, err);
     t->ask.o.open_texts = t->open;
-    t->ask.o.seed = t->ask.seed;
-    t->ask.o.progress = train_progress_tell;
+    t->ask.o.progress = train_progress_report;
     t->ask.o.user = &t->progress;
     return st;
 }

@@ -1,5 +1,5 @@
-/*
- * train_input.h - how train and tune begin and end: paths looked at, log open, data read
+/* train_input.h - what ringfence train and tune do before and after training: check
+ * paths, open the log, read the data, and clean up
  */
 #ifndef RF_CLI_TRAIN_INPUT_H
 #define RF_CLI_TRAIN_INPUT_H
@@ -13,12 +13,12 @@ typedef struct train_input {
     rf_dataset *train, *dev, *open;
 } train_input;
 
-/* Sees that what will be written can be, and is none of the files that are read; then
- * opens the log and reads the data. `what` is to be written: "the model". */
+/* Checks that the outputs can be written and overwrite no input, then opens the log and
+ * reads the data. `what` names the output in messages: "the model". */
 rf_status train_input_read(train_input *t, const char *what, rf_error *err);
 
-/* Closes all of it, and complains of st, unless it is RF_OK or RF_ERR_STOPPED, about
- * which the caller has its own words; returns the exit code. */
+/* Closes the log, frees the data and returns the exit code. Prints err unless st is RF_OK
+ * or RF_ERR_STOPPED, which the caller reports. */
 int train_input_end(train_input *t, rf_status st, const rf_error *err);
 
 #endif

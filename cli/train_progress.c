@@ -1,25 +1,25 @@
+/* train_progress.c - shows and logs the progress of a training, and handles stop signals
+ */
 #include "train_progress.h"
 
+#include "base/clock.h"
 #include "json_text.h"
 #include "screen.h"
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t stop_signal;
 static atomic_llong stop_time; /* of the first signal, in milliseconds */
 
-/* Who signals a process and then its group (timeout does) sends the signal twice within
- * a moment and means it once. */
+/* timeout(1) signals the process and then its group: two signals within this time are one
+ * stop request. */
 enum { ONCE_MS = 500 };
 
-static void ask_to_stop(int signum)
+static void request_stop(int signum)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    long long ms = now.tv_sec * 1000LL + now.tv_nsec / 1000000, first = 0;
+    long long ms = (long long)(1e3 * rf_clock_seconds()), first = 0;
     if (atomic_compare_exchange_strong(&stop_time, &first, ms)) {
         stop_signal = signum;
     } else if (ms - first > ONCE_MS) {
@@ -28,21 +28,21 @@ static void ask_to_stop(int signum)
     }
 }
 
-/* Who reads the progress may go; the work goes on. */
-static void outlive_readers(void)
+/* If the reader of our output goes away, writes fail but the training continues. */
+static void ignore_sigpipe(void)
 {
     signal(SIGPIPE, SIG_IGN);
 }
 
-void train_progress_take_signals(void)
+void train_progress_catch_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    outlive_readers();
+    ignore_sigpipe();
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        struct sigaction old, new = {.sa_handler = ask_to_stop};
+        struct sigaction old, new = {.sa_handler = request_stop};
         new.sa_flags = SA_RESTART;
         sigemptyset(&new.sa_mask);
-        /* What the parent chose to ignore (nohup, a background job) stays ignored. */
+        /* Signals that the parent ignores (nohup, a background job) stay ignored. */
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(signals[i], &new, NULL);
     }
@@ -54,11 +54,11 @@ int train_progress_signal(void)
 }
 
 rf_status train_progress_open(train_progress *p, bool quiet, const char *log_path,
-                              bool more, rf_error *err)
+                              bool append, rf_error *err)
 {
     *p = (train_progress){.quiet = quiet, .log_path = log_path};
-    outlive_readers();
-    if (log_path && !(p->log = fopen(log_path, more ? "a" : "w")))
+    ignore_sigpipe();
+    if (log_path && !(p->log = fopen(log_path, append ? "a" : "w")))
         return rf_fail_errno(err, "%s: cannot open", log_path);
     return RF_OK;
 }
@@ -80,8 +80,8 @@ void train_progress_end(train_progress *p)
     fflush(p->log);
 }
 
-/* Ends of stages, ends of epochs, groups of heads, folds. */
-static void write_log(train_progress *p, const rf_train_event *e)
+/* Logs the end of a stage, of an epoch, of a group of heads or of a fold. */
+static void log_event(train_progress *p, const rf_train_event *e)
 {
     static const char *const names[] = {"encode", "known", "features",
                                         "open",   "folds", "map"};
@@ -123,8 +123,8 @@ static void dev_accuracy(char out[40], const rf_train_event *e)
         snprintf(out, 40, ", dev accuracy %.2f %%", e->dev_accuracy);
 }
 
-/* Every line fits into 80 columns: one that wraps could not be overwritten. */
-static void show_moving(const rf_train_event *e)
+/* Every line fits into 80 columns: a wrapped line could not be overwritten. */
+static void show_on_terminal(const rf_train_event *e)
 {
     char left[SCREEN_TIME + 8], dev[40], loss[80] = "";
     bool always = e->epoch_end || e->stage == RF_STAGE_OPEN;
@@ -147,12 +147,13 @@ static void show_moving(const rf_train_event *e)
                              left);
         break;
     case RF_STAGE_OPEN:
+        if (e->loss == 0.0) /* no class so far has rows enough for a head */
+            break;
         screen_progress_line(always, "heads: %zu of %zu, loss %.4f%s", e->done, e->total,
                              e->loss, left);
         break;
     case RF_STAGE_FOLDS:
-        screen_progress_line(always, "without some classes: %zu of %zu, %.0f %%%s",
-                             e->epoch, e->epochs,
+        screen_progress_line(always, "folds: %zu of %zu, %.0f %%%s", e->epoch, e->epochs,
                              100.0 * (double)e->done / (double)e->total, left);
         break;
     case RF_STAGE_MAP:
@@ -162,7 +163,7 @@ static void show_moving(const rf_train_event *e)
     }
 }
 
-static void show_lines(train_progress *p, const rf_train_event *e)
+static void print_milestone(train_progress *p, const rf_train_event *e)
 {
     char time[SCREEN_TIME], dev[40];
     dev_accuracy(dev, e);
@@ -170,26 +171,27 @@ static void show_lines(train_progress *p, const rf_train_event *e)
         fprintf(stderr, "epoch %zu of %zu: loss %.4f%s, %s\n", e->epoch, e->epochs,
                 e->loss, dev, screen_time(time, e->seconds));
     } else if (e->stage == RF_STAGE_FOLDS && e->epoch_end) {
-        fprintf(stderr, "without some classes: %zu of %zu, %s\n", e->epoch, e->epochs,
+        fprintf(stderr, "folds: %zu of %zu, %s\n", e->epoch, e->epochs,
                 screen_time(time, e->seconds));
-    } else if (e->stage == RF_STAGE_OPEN && e->done * 10 / e->total > p->tenths) {
+    } else if (e->stage == RF_STAGE_OPEN && e->loss != 0.0 &&
+               e->done * 10 / e->total > p->tenths) {
         p->tenths = e->done * 10 / e->total;
         fprintf(stderr, "heads: %zu of %zu, loss %.4f, %s\n", e->done, e->total, e->loss,
                 screen_time(time, e->seconds));
     }
 }
 
-int train_progress_tell(void *user, const rf_train_event *event)
+int train_progress_report(void *user, const rf_train_event *event)
 {
     train_progress *p = user;
     p->last = *event;
     if (p->log)
-        write_log(p, event);
+        log_event(p, event);
     if (!p->quiet && event->total > 0) {
         if (isatty(STDERR_FILENO))
-            show_moving(event);
+            show_on_terminal(event);
         else
-            show_lines(p, event);
+            print_milestone(p, event);
     }
     return stop_signal;
 }

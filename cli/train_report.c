@@ -1,7 +1,10 @@
+/* train_report.c - what ringfence train prints about its data and the finished model */
 #include "train_report.h"
 
 #include "base/json.h"
+#include "base/plural.h"
 #include "json_text.h"
+#include "open_labels.h"
 #include "screen.h"
 #include "tuning_text.h"
 
@@ -13,17 +16,18 @@
 #define SHOWN 5 /* names in a list */
 #define NAMES_MAX 600
 
-/* ---- Before ------------------------------------------------------------------------ */
+/* ---- The data ---------------------------------------------------------------------- */
 
-typedef struct oddities {
+typedef struct data_warnings {
     const char *path;
     bool quiet, strict;
     size_t n;
-} oddities;
+} data_warnings;
 
-static void odd(oddities *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void warn(data_warnings *o, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void odd(oddities *o, const char *fmt, ...)
+static void warn(data_warnings *o, const char *fmt, ...)
 {
     char text[1000];
     va_list ap;
@@ -52,7 +56,8 @@ static const char *label_of(const rf_dataset *data, size_t row)
     return rf_dataset_label(data, rf_dataset_class(data, row), NULL);
 }
 
-/* A header with names that are not known would be a class of its own. */
+/* A header with unusual column names is read as a row, whose label is a class of its
+ * own. */
 static bool looks_like_header(const rf_dataset *data, const rf_data_summary *s)
 {
     size_t rows;
@@ -60,39 +65,68 @@ static bool looks_like_header(const rf_dataset *data, const rf_data_summary *s)
     return s->few == 1 && rows == 1;
 }
 
-static void look(oddities *o, const rf_dataset *data, const rf_data_summary *s,
-                 bool is_dev)
+static void warn_conflicts(data_warnings *o, const rf_dataset *data,
+                           const rf_data_summary *s)
 {
-    if (s->conflicts > 0) {
-        char line[80];
-        size_t len;
-        const char *text = rf_dataset_text(data, s->conflict_row, &len);
-        screen_one_line(line, sizeof line, text, len);
-        odd(o,
-            "%zu rows have the text of a row with another label: row %zu (without a "
-            "header) is \"%.100s\", row %zu is \"%.100s\": %s",
-            s->conflicts, s->conflict_with + 1, label_of(data, s->conflict_with),
-            s->conflict_row + 1, label_of(data, s->conflict_row), line);
+    char line[80];
+    size_t len;
+    const char *text = rf_dataset_text(data, s->conflict_row, &len);
+    screen_one_line(line, sizeof line, text, len);
+    warn(o,
+         "%zu %s the same text as a row with another label: row %zu (not counting a "
+         "header) is \"%.100s\", row %zu is \"%.100s\": %s",
+         s->conflicts, rf_plural(s->conflicts, "row has", "rows have"),
+         s->conflict_with + 1, label_of(data, s->conflict_with), s->conflict_row + 1,
+         label_of(data, s->conflict_row), line);
+}
+
+static void warn_small_classes(data_warnings *o, const rf_dataset *data,
+                               const rf_data_summary *s)
+{
+    char names[NAMES_MAX] = "";
+    size_t n = 0, rows;
+    for (size_t c = 0; c < s->classes; c++) {
+        const char *label = rf_dataset_label(data, c, &rows);
+        if (rows < FEW)
+            list_name(names, n++, s->few, label);
     }
-    if (s->few > 0 && !is_dev) {
-        char names[NAMES_MAX] = "";
-        size_t n = 0, rows;
-        for (size_t c = 0; c < s->classes; c++) {
-            const char *label = rf_dataset_label(data, c, &rows);
-            if (rows < FEW)
-                list_name(names, n++, s->few, label);
-        }
-        odd(o, "%zu of %zu classes have fewer than %d rows: %s%s", s->few, s->classes,
-            FEW, names,
-            looks_like_header(data, s)
-                ? " (the first row; if it names the columns, say --header yes)"
-                : "");
+    warn(o, "%zu of %zu %s %s fewer than %d rows: %s%s", s->few, s->classes,
+         rf_plural(s->classes, "class", "classes"), rf_plural(s->few, "has", "have"), FEW,
+         names,
+         looks_like_header(data, s)
+             ? " (the first row; if it names the columns, give --header yes)"
+             : "");
+}
+
+/* Labels that usually mean "none of the classes". */
+static void warn_open_labels(data_warnings *o, const rf_dataset *data)
+{
+    for (size_t c = 0; c < rf_dataset_classes(data); c++) {
+        size_t rows;
+        const char *label = rf_dataset_label(data, c, &rows);
+        if (open_labels_usual(label))
+            warn(o,
+                 "%zu %s the label \"%.100s\": if it means none of the classes, give "
+                 "--open-label \"%.100s\", so that it is not learnt as a class",
+                 rows, rf_plural(rows, "row has", "rows have"), label, label);
     }
+}
+
+static void warn_suspicious(data_warnings *o, const rf_dataset *data,
+                            const rf_data_summary *s, bool is_dev)
+{
+    if (s->conflicts > 0)
+        warn_conflicts(o, data, s);
+    if (s->few > 0 && !is_dev)
+        warn_small_classes(o, data, s);
+    if (!is_dev)
+        warn_open_labels(o, data);
     if (s->dropped > 0)
-        odd(o, "%zu rows were dropped: they have another number of fields than the first",
-            s->dropped);
+        warn(o, "%zu %s dropped: %s more or fewer fields than the first row", s->dropped,
+             rf_plural(s->dropped, "row was", "rows were"),
+             rf_plural(s->dropped, "it has", "they have"));
     if (s->empty > 0)
-        odd(o, "%zu texts are empty", s->empty);
+        warn(o, "%zu %s empty", s->empty, rf_plural(s->empty, "text is", "texts are"));
 }
 
 /* Rows of dev whose label is not among those of train. Both are in byte order. */
@@ -109,19 +143,22 @@ static size_t unknown_rows(const rf_dataset *dev, const rf_dataset *train)
     return sum;
 }
 
-static void show_numbers(const char *path, const rf_data_summary *s, size_t unknown)
+static void print_size(const char *path, const rf_data_summary *s, size_t unknown)
 {
-    fprintf(stderr, "%s: %zu rows, %zu classes of %zu", path, s->rows, s->classes,
-            s->smallest);
+    fprintf(stderr, "%s: %zu %s, %zu %s of %zu", path, s->rows,
+            rf_plural(s->rows, "row", "rows"), s->classes,
+            rf_plural(s->classes, "class", "classes"), s->smallest);
     if (s->smallest == s->largest)
-        fputs(" rows each", stderr);
+        fprintf(stderr, " %s each", rf_plural(s->largest, "row", "rows"));
     else
         fprintf(stderr, " to %zu rows", s->largest);
     if (s->duplicates > 0)
-        fprintf(stderr, ", %zu repeated rows", s->duplicates);
+        fprintf(stderr, ", %zu repeated %s", s->duplicates,
+                rf_plural(s->duplicates, "row", "rows"));
     if (unknown > 0)
-        fprintf(stderr, ", %zu rows not used: their labels are not in the training data",
-                unknown);
+        fprintf(stderr, ", %zu %s not in the training data", unknown,
+                rf_plural(unknown, "row not used: its label is",
+                          "rows not used: their labels are"));
     fputc('\n', stderr);
 }
 
@@ -146,21 +183,21 @@ rf_status train_report_data(train_progress *p, const char *path, const rf_datase
     }
     size_t unknown = train ? unknown_rows(data, train) : 0;
     if (!p->quiet)
-        show_numbers(path, &s, unknown);
+        print_size(path, &s, unknown);
     if (unknown > 0 && unknown == s.rows)
         return rf_fail(err, RF_ERR_FORMAT, 0,
-                       "%s: none of its labels is in the training data; found such as "
-                       "\"%.100s\", wanted such as \"%.100s\"",
+                       "%s: none of its labels is in the training data; found labels "
+                       "like \"%.100s\", wanted labels like \"%.100s\"",
                        path, label_of(data, 0), label_of(train, 0));
-    oddities o = {.path = path, .quiet = p->quiet, .strict = strict};
-    look(&o, data, &s, train != NULL);
+    data_warnings o = {.path = path, .quiet = p->quiet, .strict = strict};
+    warn_suspicious(&o, data, &s, train != NULL);
     *n_odd = o.n;
     return RF_OK;
 }
 
-/* ---- After ------------------------------------------------------------------------- */
+/* ---- The model --------------------------------------------------------------------- */
 
-/* Rows of a label in a data set. */
+/* Rows with this label. Labels are in byte order. */
 static size_t rows_of(const rf_dataset *data, const char *label)
 {
     for (size_t low = 0, high = rf_dataset_classes(data); low < high;) {
@@ -177,46 +214,44 @@ static size_t rows_of(const rf_dataset *data, const char *label)
 }
 
 /* Share of the dev texts that the head of their own class accepts, in per cent; negative
- * without dev texts. Held-out rows are those that are not among the class's own. */
-static double accepted(const json_t *root, const rf_dataset *train, const rf_dataset *dev)
+ * without dev texts. Held-out rows are the rows of a class that it was not trained on. */
+static double dev_accepted(const rf_model *model, const rf_dataset *train,
+                           const rf_dataset *dev)
 {
-    json_t *heads = json_object_get(json_object_get(root, "summary"), "heads"), *head;
-    json_t *classes = json_object_get(root, "classes");
     double sum = 0.0, rows = 0.0;
-    size_t i;
-    json_array_foreach(heads, i, head)
-    {
-        const char *label = json_string_value(json_object_get(head, "label"));
-        json_t *recall = json_object_get(head, "dev_recall");
-        json_int_t own =
-            json_integer_value(json_object_get(json_array_get(classes, i), "rows"));
-        if (!label || !json_is_number(recall))
+    rf_class_summary c;
+    for (size_t i = 0; rf_model_class(model, i, &c); i++) {
+        if (c.dev_recall < 0.0)
             continue;
-        double n = dev ? (double)rows_of(dev, label)
-                       : (double)rows_of(train, label) - (double)own;
-        sum += n * json_number_value(recall);
+        double n = dev ? (double)rows_of(dev, c.label)
+                       : (double)rows_of(train, c.label) - (double)c.rows;
+        sum += n * c.dev_recall;
         rows += n;
     }
     return rows > 0.0 ? 100.0 * sum / rows : -1.0;
 }
 
-static void show_weak(const json_t *root)
+static bool is_weak(const rf_class_summary *c)
 {
-    json_t *heads = json_object_get(json_object_get(root, "summary"), "heads"), *head;
+    return c->recall >= 0.0 && c->recall < 0.5;
+}
+
+static void warn_weak_heads(const rf_model *model)
+{
     char names[NAMES_MAX] = "";
-    size_t total = 0, n = 0, i;
-    json_array_foreach(heads, i, head) total +=
-        json_number_value(json_object_get(head, "recall")) < 0.5;
-    json_array_foreach(heads, i, head)
-    {
-        const char *label = json_string_value(json_object_get(head, "label"));
-        if (json_number_value(json_object_get(head, "recall")) < 0.5)
-            list_name(names, n++, total, label ? label : "?");
-    }
+    size_t total = 0, n = 0;
+    rf_class_summary c;
+    for (size_t i = 0; rf_model_class(model, i, &c); i++)
+        total += is_weak(&c);
+    for (size_t i = 0; rf_model_class(model, i, &c); i++)
+        if (is_weak(&c))
+            list_name(names, n++, total, c.label);
     if (total > 0)
-        screen_complain("warning: %zu of %zu classes accept less than half of their own "
-                        "training texts: %s",
-                        total, json_array_size(heads), names);
+        screen_complain("warning: %zu of %zu heads %s less than half of the training "
+                        "texts of %s own class: %s",
+                        total, rf_model_classes(model),
+                        rf_plural(total, "accepts", "accept"),
+                        rf_plural(total, "its", "their"), names);
 }
 
 rf_status train_report_model(train_progress *p, const rf_model *model,
@@ -227,28 +262,28 @@ rf_status train_report_model(train_progress *p, const rf_model *model,
     json_t *root = rf_json_object(text, strlen(text), "the model's description", err);
     if (!root)
         return err->code;
-    json_t *accuracy = json_object_get(
-        json_object_get(json_object_get(root, "summary"), "known"), "dev_accuracy");
-    double share = accepted(root, train, dev);
+    rf_model_summary s;
+    rf_model_summarize(model, &s);
+    double share = dev_accepted(model, train, dev);
     if (train_progress_begin(p, "trained")) {
         fputs(", \"dev_accuracy\": ", p->log);
-        json_put_double(p->log,
-                        json_is_number(accuracy) ? json_number_value(accuracy) : NAN);
+        json_put_double(p->log, s.dev_accuracy >= 0.0 ? s.dev_accuracy : NAN);
         fputs(", \"dev_accepted\": ", p->log);
         json_put_double(p->log, share >= 0.0 ? share : NAN);
         train_progress_end(p);
     }
     if (!p->quiet) {
         screen_progress_end();
-        if (json_is_number(accuracy))
+        if (s.dev_accuracy >= 0.0)
             fprintf(stderr, "dev accuracy among the known classes: %.2f %%\n",
-                    json_number_value(accuracy));
+                    s.dev_accuracy);
         if (share >= 0.0)
             fprintf(stderr, "dev texts accepted by the head of their class: %.2f %%\n",
                     share);
-        show_weak(root);
+        warn_weak_heads(model);
         const json_t *summary = json_object_get(root, "summary");
         tuning_text_put(stderr, json_object_get(summary, "tuning"));
+        expected_text_put(stderr, json_object_get(summary, "expected"));
         budget_text_put(stderr, json_object_get(summary, "budget"));
     }
     json_decref(root);

@@ -1,6 +1,4 @@
-/*
- * tuning_text.h - what the folds of a training showed, for people: candidates and budget
- */
+/* tuning_text.h - prints the results of tuning and of an error budget */
 #ifndef RF_CLI_TUNING_TEXT_H
 #define RF_CLI_TUNING_TEXT_H
 
@@ -8,10 +6,13 @@
 
 #include <stdio.h>
 
-/* Candidates and verdict; nothing for NULL. */
+/* Prints the candidates and the verdict; nothing for NULL. */
 void tuning_text_put(FILE *to, const json_t *tuning);
 
-/* What was promised and what is to be expected; nothing for NULL. */
+/* Prints what to expect of new texts; nothing for NULL. */
+void expected_text_put(FILE *to, const json_t *expected);
+
+/* Prints the promised and the expected error rates; nothing for NULL. */
 void budget_text_put(FILE *to, const json_t *budget);
 
 #endif

@@ -1,3 +1,4 @@
+/* waiting_texts.c - a queue of the texts that have been read but not answered yet */
 #include "waiting_texts.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ rf_status waiting_texts_add(waiting_texts *w, const char *bytes, size_t len,
 {
     if (w->bytes.ceiling == 0) {
         rf_buffer_init(&w->bytes, MAX_BYTES, "--text: a line");
-        rf_buffer_init(&w->ends, MAX_BYTES, "--text: lines without an answer");
+        rf_buffer_init(&w->ends, MAX_BYTES, "--text: unanswered lines");
     }
     return rf_buffer_add(&w->bytes, bytes, len, err);
 }
@@ -33,7 +34,7 @@ const char *waiting_texts_first(const waiting_texts *w, size_t *len)
     return w->bytes.data + w->begin;
 }
 
-/* Moves what still waits to the front. */
+/* Moves the remaining texts to the front of the buffers. */
 static void close_gap(waiting_texts *w)
 {
     size_t left = w->ends.len / sizeof(size_t) - w->first;
@@ -50,7 +51,7 @@ static void close_gap(waiting_texts *w)
 void waiting_texts_drop_first(waiting_texts *w)
 {
     w->begin = end_of(w, w->first++);
-    /* Half of the texts are gone: each is moved about once in all. */
+    /* Only when half of the texts are gone: so each is moved about once in total. */
     if (2 * w->first * sizeof(size_t) >= w->ends.len)
         close_gap(w);
 }

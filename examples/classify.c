@@ -5,7 +5,7 @@
  *   ./classify support.rf "where is my parcel" "what is the capital of Peru"
  *
  * Prints one line per text: the class, or "open" if the text belongs to none of them, and
- * how sure the model is. The model comes from: ringfence train train.tsv -o support.rf
+ * the confidence. To train the model: ringfence train train.tsv -o support.rf
  */
 #include <ringfence.h>
 
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     }
 
     /* A model is read-only and can be shared by threads; a session is the working memory
-     * of one of them. 0: let it use all CPUs. */
+     * of one thread. 0: use all CPUs. */
     rf_session *session = rf_session_new(model, 0, &err);
     int failed = session == NULL;
 
@@ -38,8 +38,8 @@ int main(int argc, char **argv)
             failed = 1;
             break;
         }
-        /* class_index is RF_OPEN for a text of no class; its label is "open". The class
-         * that comes nearest is known even then. */
+        /* class_index is RF_OPEN for a text of no class; its label is "open". Even then
+         * d.nearest is the nearest class. */
         printf("%s\t%.4f", rf_model_label(model, d.class_index), (double)d.confidence);
         if (d.class_index == RF_OPEN)
             printf("\t(nearest: %s)", rf_model_label(model, d.nearest));
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     if (failed)
         fprintf(stderr, "classify: %s\n", err.msg);
 
-    rf_session_free(session); /* NULL is welcome, here as in every _free */
+    rf_session_free(session); /* like every _free, accepts NULL */
     rf_model_free(model);
     return failed;
 }

@@ -1,5 +1,5 @@
 /*
- * train_in_memory.c - learn from texts that are in the program, then answer with them
+ * train_in_memory.c - train on texts in the program, then classify with the model
  *
  *   cc train_in_memory.c $(pkg-config --cflags --libs ringfence) -o train_in_memory
  *   ./train_in_memory "the chain of my bike fell off"       with the default encoder, or
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Real data wants 20 texts and more per class; this is enough to see it work. */
+/* Real data should have 20 or more texts per class; this is enough for a first try. */
 static const char *const rows[][2] = {
     {"where is my parcel", "delivery"},
     {"my order has not arrived yet", "delivery"},
@@ -32,7 +32,7 @@ static const char *const rows[][2] = {
     {"when do I get my money back", "payment"},
 };
 
-/* Called now and then while training runs; anything but 0 would stop it. */
+/* Called regularly during training; returning anything but 0 stops it. */
 static int show_progress(void *user, const rf_train_event *event)
 {
     (void)user;
@@ -51,16 +51,16 @@ int main(int argc, char **argv)
         st = rf_dataset_add(data, rows[i][0], strlen(rows[i][0]), rows[i][1],
                             strlen(rows[i][1]), &err);
 
-    /* Start from the defaults and change what you know better. */
+    /* Start from the defaults and change only what you need. */
     rf_train_options options = rf_train_options_default();
     options.encoder = argc > 2 ? argv[2] : NULL; /* NULL: minilm, from the cache */
-    options.dev_share = 0.0;                     /* too few texts to hold some out */
-    options.epochs = 20;
+    options.dev_share = -1.0;                    /* too few texts to hold some out */
+    options.settings = "epochs=20";
     options.progress = show_progress;
     rf_model *model = st == RF_OK ? rf_train(data, NULL, &options, &err) : NULL;
-    rf_dataset_free(data); /* the model does not need it any more */
+    rf_dataset_free(data); /* the model no longer needs it */
 
-    /* rf_model_save would keep the model; here it answers at once. */
+    /* rf_model_save would store the model; here it is used at once. */
     rf_session *session = model ? rf_session_new(model, 0, &err) : NULL;
     rf_decision d;
     bool good = session && rf_classify(session, text, strlen(text), &d, &err) == RF_OK;

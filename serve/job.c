@@ -1,3 +1,4 @@
+/* job.c - references to a job, its answers, and the connection that waits for them */
 #include "job.h"
 
 #include <microhttpd.h>
@@ -6,19 +7,19 @@
 
 #define MAX_PROBLEM 4096 /* bytes of a problem as JSON */
 
-/* The answer when there is no memory even to say what went wrong; never freed. */
-static char no_words[] =
+/* The answer if there is no memory even for an error message; never freed. */
+static char no_memory_answer[] =
     "{\"error\": {\"code\": \"out_of_memory\", \"message\": \"no memory "
     "for the answer\", \"pointer\": \"\"}}";
 
-job *job_new(atomic_size_t *held)
+job *job_new(atomic_size_t *bytes_held)
 {
     job *j = calloc(1, sizeof *j);
     if (!j)
         return NULL;
     pthread_mutex_init(&j->lock, NULL);
-    j->shares = 1;
-    j->held = held;
+    j->refs = 1;
+    j->bytes_held = bytes_held;
     return j;
 }
 
@@ -26,12 +27,12 @@ static void job_free(job *j)
 {
     size_t bytes = 0;
     for (size_t i = 0; j->texts && i < j->n; i++)
-        if (j->texts[i].answer != no_words) {
+        if (j->texts[i].answer != no_memory_answer) {
             bytes += j->texts[i].answer_len;
             free(j->texts[i].answer);
         }
-    if (j->held)
-        atomic_fetch_sub(j->held, bytes);
+    if (j->bytes_held)
+        atomic_fetch_sub(j->bytes_held, bytes);
     for (size_t i = 0; i < j->n_json; i++)
         json_decref(j->json[i]);
     free(j->json);
@@ -41,69 +42,70 @@ static void job_free(job *j)
     free(j);
 }
 
-/* Called with the lock held; lets go of it. */
-static void give_back(job *j, size_t shares)
+/* Called with the lock held; unlocks. */
+static void drop_refs(job *j, size_t refs)
 {
-    j->shares -= shares;
-    bool last = j->shares == 0;
+    j->refs -= refs;
+    bool last = j->refs == 0;
     pthread_mutex_unlock(&j->lock);
     if (last)
         job_free(j);
 }
 
-void job_leave(job *j)
+void job_detach(job *j)
 {
     if (!j)
         return;
     pthread_mutex_lock(&j->lock);
     j->over = true;
     j->waiting = NULL;
-    give_back(j, 1);
+    drop_refs(j, 1);
 }
 
-void job_lend(job *j)
+void job_ref(job *j)
 {
     pthread_mutex_lock(&j->lock);
-    j->shares++;
+    j->refs++;
     pthread_mutex_unlock(&j->lock);
 }
 
-void job_return(job *j)
+void job_unref(job *j)
 {
     pthread_mutex_lock(&j->lock);
-    give_back(j, 1);
+    drop_refs(j, 1);
 }
 
 void job_begin(job *j)
 {
     pthread_mutex_lock(&j->lock);
-    j->shares += j->n;
+    j->refs += j->n;
     j->unfinished = j->n;
     pthread_mutex_unlock(&j->lock);
 }
 
-/* ---- Waiting and waking, with the lock held ---------------------------------------- */
+/* ---- Waiting, with the lock held --------------------------------------------------- */
 
-/* Is there something that can be sent? */
-static bool has_news(const job *j)
+/* Is there anything to send? */
+static bool has_output(const job *j)
 {
     if (!j->stream)
-        return j->unfinished == 0 || j->wrong.status;
+        return j->unfinished == 0 || j->failure.status;
     return j->sent == j->n || j->texts[j->sent].answer;
 }
 
-static void wake(job *j)
+static void resume_if_ready(job *j)
 {
-    if (j->waiting && has_news(j)) {
+    if (j->waiting && has_output(j)) {
         struct MHD_Connection *c = j->waiting;
         j->waiting = NULL;
         MHD_resume_connection(c);
     }
 }
 
-static bool wait_for_news(job *j, struct MHD_Connection *connection)
+/* Suspends the connection if there is nothing to send yet; true in that case. */
+static bool wait_for_output(job *j, struct MHD_Connection *connection)
 {
-    if (has_news(j))
+    if (has_output(j))
         return false;
     if (!connection)
         return true;
@@ -112,13 +114,13 @@ static bool wait_for_news(job *j, struct MHD_Connection *connection)
     return true;
 }
 
-bool job_ready(job *j, struct MHD_Connection *connection, problem *wrong)
+bool job_ready(job *j, struct MHD_Connection *connection, problem *failure)
 {
     pthread_mutex_lock(&j->lock);
-    bool waits = wait_for_news(j, connection);
-    *wrong = j->wrong;
+    bool waiting = wait_for_output(j, connection);
+    *failure = j->failure;
     pthread_mutex_unlock(&j->lock);
-    return !waits;
+    return !waiting;
 }
 
 bool job_is_done(job *j)
@@ -135,70 +137,70 @@ static void keep_answer(job *j, size_t i, char *answer, size_t len)
 {
     j->texts[i].answer = answer;
     j->texts[i].answer_len = len;
-    if (j->held)
-        atomic_fetch_add(j->held, len);
+    if (j->bytes_held)
+        atomic_fetch_add(j->bytes_held, len);
 }
 
-/* In a stream the problem stands in the place of the answer. */
-static void keep_problem(job *j, size_t i, const problem *wrong)
+/* In a stream the problem takes the place of the answer. */
+static void keep_problem(job *j, size_t i, const problem *failure)
 {
-    if (j->wrong.status == 0)
-        j->wrong = *wrong;
+    if (j->failure.status == 0)
+        j->failure = *failure;
     if (!j->stream)
         return;
     rf_text t;
     rf_text_init(&t, MAX_PROBLEM, "a problem");
-    problem_write(wrong, &t);
+    problem_write(failure, &t);
     if (t.status != RF_OK)
         rf_text_release(&t);
     if (t.status == RF_OK)
         keep_answer(j, i, t.buffer.data, t.buffer.len);
-    else { /* a worker may be reading the text itself */
-        j->texts[i].answer = no_words;
-        j->texts[i].answer_len = sizeof no_words - 1;
+    else {
+        j->texts[i].answer = no_memory_answer;
+        j->texts[i].answer_len = sizeof no_memory_answer - 1;
     }
 }
 
-void job_finish(job *j, size_t i, char *answer, size_t len, const problem *wrong)
+void job_finish(job *j, size_t i, char *answer, size_t len, const problem *failure)
 {
     pthread_mutex_lock(&j->lock);
-    if (j->texts[i].answer) { /* it expired in the meantime */
+    if (j->texts[i].answer) { /* expired in the meantime */
         free(answer);
     } else if (answer) {
         keep_answer(j, i, answer, len);
     } else {
-        keep_problem(j, i, wrong);
+        keep_problem(j, i, failure);
     }
     j->unfinished--;
-    wake(j);
-    give_back(j, 1);
+    resume_if_ready(j);
+    drop_refs(j, 1);
 }
 
 void job_drop(job *j, size_t n)
 {
     pthread_mutex_lock(&j->lock);
     j->unfinished -= n;
-    give_back(j, n);
+    drop_refs(j, n);
 }
 
-void job_expire(job *j, const problem *wrong)
+void job_expire(job *j, const problem *failure)
 {
     pthread_mutex_lock(&j->lock);
     if (j->unfinished > 0) {
         for (size_t i = 0; j->stream && i < j->n; i++)
             if (!j->texts[i].answer)
-                keep_problem(j, i, wrong);
-        if (j->wrong.status == 0)
-            j->wrong = *wrong;
+                keep_problem(j, i, failure);
+        if (j->failure.status == 0)
+            j->failure = *failure;
         j->over = true;
-        wake(j);
+        resume_if_ready(j);
     }
     pthread_mutex_unlock(&j->lock);
 }
 
-/* ---- A stream ---------------------------------------------------------------------- */
+/* ---- Streams ----------------------------------------------------------------------- */
 
-/* Copies what is there; the line ends after its answer. */
+/* Copies the answers that are there, in order, a line each. */
 static size_t copy_lines(job *j, char *out, size_t room)
 {
     size_t filled = 0;
@@ -226,7 +228,7 @@ long job_read(job *j, char *out, size_t room, struct MHD_Connection *connection)
     if (j->sent == j->n && n == 0)
         result = JOB_END;
     else if (n == 0)
-        wait_for_news(j, connection);
+        wait_for_output(j, connection);
     pthread_mutex_unlock(&j->lock);
     return result;
 }

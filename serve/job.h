@@ -1,9 +1,9 @@
 /*
- * job.h - the texts of one request on their way to their answers
+ * job.h - the texts of one request, and their answers
  *
- * A job is shared by the connection that brought it and by each text that has no answer
- * yet; the last of them frees it. Workers finish texts in any order; whoever waits for
- * the job (a suspended connection) is woken when there is something new for it.
+ * A job is referenced by its connection and by each text that has no answer yet; the last
+ * reference frees it. Workers finish texts in any order. A connection that waits for the
+ * job is suspended, and resumed when there is something to send.
  */
 #ifndef RF_SERVE_JOB_H
 #define RF_SERVE_JOB_H
@@ -24,67 +24,69 @@ typedef struct job_text {
 } job_text;
 
 typedef struct job {
-    /* What was asked; fixed once the job is queued. */
+    /* The request; fixed once the job is queued. */
     char *body;
     json_t **json; /* [n_json] own the texts of a JSON request */
     size_t n_json;
     job_text *texts; /* [n] */
     size_t n;
     rf_answer_options options;
-    size_t deadline_ms;  /* 0: the server's */
-    bool stream;         /* answered in lines, as they come */
-    bool single;         /* answered with one object, not with a list */
-    double deadline;     /* by clock_now */
-    atomic_size_t *held; /* bytes of answers in memory, of all jobs */
+    size_t deadline_ms;        /* 0: the server's */
+    bool stream;               /* answered in lines, as they come */
+    bool single;               /* answered with one object, not with a list */
+    double deadline;           /* by rf_clock_seconds */
+    atomic_size_t *bytes_held; /* total of the answers of all jobs in memory */
 
-    /* Of the queue, under its lock */
+    /* Owned by the queue, under its lock. */
     struct job *next;
-    size_t taken; /* texts that workers have, or had */
+    size_t taken; /* texts that workers have taken */
 
     pthread_mutex_t lock; /* for all below */
-    size_t shares;        /* the connection's and one for each unfinished text */
+    size_t refs;          /* the connection, and each unfinished text */
     size_t unfinished;    /* texts without an answer */
-    bool over;            /* nobody wants more answers: they can be left out */
-    problem wrong;        /* of the first text that failed, or of the whole */
-    struct MHD_Connection *waiting; /* suspended until there is something new */
+    bool over;            /* no more answers are wanted */
+    problem failure;      /* of the first text that failed, or of the whole job */
+    struct MHD_Connection *waiting; /* suspended until there is something to send */
 
-    /* Of a stream: what was sent already. */
+    /* Streams: what has been sent. */
     size_t sent, sent_bytes;
 } job;
 
-/* With the share of the connection; NULL without memory. held may be NULL. */
-job *job_new(atomic_size_t *held);
+/* With the reference of the connection; NULL if there is no memory. bytes_held may be
+ * NULL. */
+job *job_new(atomic_size_t *bytes_held);
 
-/* Gives back the share of the connection: nobody waits for answers any more. */
-void job_leave(job *j);
+/* Drops the reference of the connection: the answers are not wanted any more. Accepts
+ * NULL. */
+void job_detach(job *j);
 
-/* One more share, for somebody who only looks at it, and back. */
-void job_lend(job *j);
-void job_return(job *j);
+/* A reference for anybody else. */
+void job_ref(job *j);
+void job_unref(job *j);
 
-/* Adds the shares of its texts, before it is queued. */
+/* Adds the references of the texts, before the job is queued. */
 void job_begin(job *j);
 
-/* The answer of text i, which becomes the job's; or, if answer is NULL, what went wrong
- * with it. Gives back the text's share. */
-void job_finish(job *j, size_t i, char *answer, size_t len, const problem *wrong);
+/* Takes over the answer to text i; if it is NULL, failure says why. Drops the text's
+ * reference. */
+void job_finish(job *j, size_t i, char *answer, size_t len, const problem *failure);
 
-/* Gives back the shares of n texts that will not be answered: the job is over. */
+/* Drops the references of n texts that will not be answered because the job is over. */
 void job_drop(job *j, size_t n);
 
-/* Ends it with a problem, unless all answers are there. */
-void job_expire(job *j, const problem *wrong);
+/* Fails the job, unless all answers are there. */
+void job_expire(job *j, const problem *failure);
 
-/* Has every text its answer? */
+/* Does every text have its answer? */
 bool job_is_done(job *j);
 
-/* True if the answers are all there, or something is wrong (then *wrong says what); else
- * the connection, unless it is NULL, is suspended, to be resumed when that is so. */
-bool job_ready(job *j, struct MHD_Connection *connection, problem *wrong);
+/* True if all answers are there, or the job has failed (*failure says why). Else suspends
+ * the connection, unless it is NULL, until that is so. */
+bool job_ready(job *j, struct MHD_Connection *connection, problem *failure);
 
-/* Of a stream: up to room bytes of lines; 0: nothing yet, the connection was suspended.
- */
-#define JOB_END (-1L) /* that was all */
+/* Streams: copies up to room bytes of lines. 0: nothing yet, the connection has been
+ * suspended. */
+#define JOB_END (-1L) /* all has been read */
 long job_read(job *j, char *out, size_t room, struct MHD_Connection *connection);
 
 #endif

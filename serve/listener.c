@@ -1,3 +1,4 @@
+/* listener.c - parse HOST:PORT, resolve it, bind and listen */
 #include "listener.h"
 
 #include <arpa/inet.h>
@@ -14,7 +15,7 @@
 #define BACKLOG 1024
 
 /* "[::1]:80" -> "::1", "80" */
-static bool split(const char *address, char host[64], const char **port)
+static bool split_address(const char *address, char host[64], const char **port)
 {
     const char *colon = strrchr(address, ':'), *end = colon;
     if (!colon || colon == address)
@@ -44,16 +45,16 @@ static bool is_loopback(const struct sockaddr *a)
                &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-static rf_status describe(listener *l, rf_error *err)
+static rf_status find_own_address(listener *l, rf_error *err)
 {
     struct sockaddr_storage a;
     socklen_t len = sizeof a;
     char host[64], port[8];
     if (getsockname(l->fd, (struct sockaddr *)&a, &len) != 0)
-        return rf_fail_errno(err, "cannot ask for the address of a socket");
+        return rf_fail_errno(err, "cannot get the address of the socket");
     getnameinfo((struct sockaddr *)&a, len, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(l->where, sizeof l->where, a.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s",
+    snprintf(l->address, sizeof l->address, a.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s",
              host, port);
     return RF_OK;
 }
@@ -64,11 +65,11 @@ static rf_status bind_to(listener *l, const struct addrinfo *a, const char *addr
     int on = 1;
     l->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->fd < 0)
-        return rf_fail_errno(err, "--listen %s: cannot have a socket", address);
+        return rf_fail_errno(err, "--listen %s: cannot create a socket", address);
     setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(l->fd, a->ai_addr, a->ai_addrlen) == 0 && listen(l->fd, BACKLOG) == 0)
-        return describe(l, err);
-    rf_status st = rf_fail_errno(err, "--listen %s: cannot listen there", address);
+        return find_own_address(l, err);
+    rf_status st = rf_fail_errno(err, "--listen %s: cannot listen", address);
     close(l->fd);
     l->fd = -1;
     return st;
@@ -81,7 +82,7 @@ rf_status listener_open(listener *l, const char *address, bool only_loopback,
     const char *port;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found;
     *l = (listener){.fd = -1};
-    if (!split(address, host, &port))
+    if (!split_address(address, host, &port))
         return rf_fail(err, RF_ERR_ARG, 0,
                        "--listen is \"%.100s\", wanted HOST:PORT such as 127.0.0.1:8080 "
                        "or [::1]:8080",
@@ -90,16 +91,16 @@ rf_status listener_open(listener *l, const char *address, bool only_loopback,
     if (code != 0)
         return rf_fail(err, RF_ERR_ARG, 0, "--listen %s: %s", address,
                        gai_strerror(code));
-    /* A name may have addresses that this machine cannot use: IPv6 where there is none.
-     */
+    /* A name may have addresses that this machine cannot use: IPv6 where it is off. */
     rf_status st = RF_ERR_ARG;
     for (const struct addrinfo *a = found; a && st != RF_OK; a = a->ai_next)
-        st = only_loopback && !is_loopback(a->ai_addr)
-                 ? rf_fail(err, RF_ERR_ARG, 0,
-                           "--listen %s: anybody who can reach this machine could ask; "
-                           "give a --token-file, or --insecure if that is what you want",
-                           address)
-                 : bind_to(l, a, address, err);
+        st =
+            only_loopback && !is_loopback(a->ai_addr)
+                ? rf_fail(err, RF_ERR_ARG, 0,
+                          "--listen %s: anybody who can reach this machine could use the "
+                          "model; give a --token-file, or --insecure if you want that",
+                          address)
+                : bind_to(l, a, address, err);
     freeaddrinfo(found);
     return st;
 }

@@ -1,4 +1,4 @@
-/* listener.h - the socket that clients come to */
+/* listener.h - the listening socket */
 #ifndef RF_SERVE_LISTENER_H
 #define RF_SERVE_LISTENER_H
 
@@ -6,11 +6,11 @@
 
 typedef struct listener {
     int fd;
-    char where[80]; /* "127.0.0.1:8080", with the port that it has */
+    char address[80]; /* "127.0.0.1:8080", with the actual port */
 } listener;
 
-/* address is HOST:PORT; an IPv6 host stands in brackets; port 0: any that is free. With
- * only_loopback other addresses are RF_ERR_ARG. */
+/* address is HOST:PORT, with brackets around an IPv6 host; port 0: any free one. With
+ * only_loopback, other addresses are RF_ERR_ARG. */
 rf_status listener_open(listener *l, const char *address, bool only_loopback,
                         rf_error *err);
 

@@ -1,9 +1,10 @@
+/* log.c - two buffers: callers fill one while a thread writes the other */
 #include "log.h"
 
-#include "clock.h"
+#include "base/clock.h"
+#include "thread.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,18 +12,18 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define ROOM ((size_t)1 << 20) /* bytes that wait to be written */
+#define CAPACITY ((size_t)1 << 20) /* bytes waiting to be written */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all below */
-static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
-static pthread_cond_t all_written;
-static pthread_t writer;
+static pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t written;
+static pthread_t writer_thread;
 static bool started, stopping, writing;
-static char rooms[2][ROOM], *lines = rooms[0]; /* one fills up, the other is written */
+static char buffers[2][CAPACITY], *lines = buffers[0]; /* lines: the one being filled */
 static size_t used;
-static unsigned long long lost, told; /* lines dropped; of them, those we spoke of */
+static unsigned long long lost, lost_reported; /* dropped lines */
 
-/* A standard error that is closed or on a full disk is nothing we could tell anybody. */
+/* If standard error is closed or its disk full, there is nobody to report it to. */
 static void write_all(const char *bytes, size_t len)
 {
     while (len > 0) {
@@ -36,34 +37,33 @@ static void write_all(const char *bytes, size_t len)
     }
 }
 
-static void *write_lines(void *unused)
+static void *writer_main(void *unused)
 {
     (void)unused;
     prctl(PR_SET_NAME, "rf-log");
     pthread_mutex_lock(&lock);
     for (;;) {
         while (used == 0 && !stopping)
-            pthread_cond_wait(&news, &lock);
+            pthread_cond_wait(&not_empty, &lock);
         if (used == 0)
             break;
         char *full = lines, note[100];
         size_t len = used;
-        int dropped = snprintf(note, sizeof note,
-                               "ringfence: %llu lines of the log were dropped: they were "
-                               "not read in time\n",
-                               lost - told);
-        bool tell = lost > told;
-        told = lost;
-        lines = rooms[full == rooms[0]];
+        unsigned long long dropped = lost - lost_reported;
+        int note_len = snprintf(note, sizeof note,
+                                "ringfence: %llu log line%s dropped: not read in time\n",
+                                dropped, dropped == 1 ? "" : "s");
+        lost_reported = lost;
+        lines = buffers[full == buffers[0]];
         used = 0;
         writing = true;
         pthread_mutex_unlock(&lock);
         write_all(full, len);
-        if (tell)
-            write_all(note, (size_t)dropped);
+        if (dropped > 0)
+            write_all(note, (size_t)note_len);
         pthread_mutex_lock(&lock);
         writing = false;
-        pthread_cond_signal(&all_written);
+        pthread_cond_signal(&written);
     }
     pthread_mutex_unlock(&lock);
     return NULL;
@@ -71,49 +71,47 @@ static void *write_lines(void *unused)
 
 rf_status log_start(rf_error *err)
 {
-    clock_cond_init(&all_written);
-    int code = pthread_create(&writer, NULL, write_lines, NULL);
-    if (code != 0)
-        return rf_fail(err, RF_ERR_IO, 0, "cannot start a thread (error %d)", code);
-    started = true;
-    return RF_OK;
+    rf_clock_cond_init(&written);
+    rf_status st = thread_start(&writer_thread, writer_main, NULL, "the log", err);
+    started = st == RF_OK;
+    return st;
 }
 
 void log_stop(void)
 {
-    struct timespec end = clock_in(1);
+    struct timespec deadline = rf_clock_after(1);
     int code = 0;
     if (!started)
         return;
     pthread_mutex_lock(&lock);
     stopping = true;
-    pthread_cond_signal(&news);
+    pthread_cond_signal(&not_empty);
     while ((used > 0 || writing) && code == 0)
-        code = pthread_cond_timedwait(&all_written, &lock, &end);
+        code = pthread_cond_timedwait(&written, &lock, &deadline);
     pthread_mutex_unlock(&lock);
     if (code == 0)
-        pthread_join(writer, NULL);
+        pthread_join(writer_thread, NULL);
     else
-        pthread_detach(writer); /* nobody reads: it ends with the program */
+        pthread_detach(writer_thread); /* blocked: it ends with the program */
     started = false;
 }
 
 /* ---- Lines ------------------------------------------------------------------------- */
 
-static void add(const char *first, const char *bytes, size_t len)
+static void add_line(const char *prefix, const char *bytes, size_t len)
 {
-    size_t before = strlen(first), whole = before + len + 1;
+    size_t prefix_len = strlen(prefix), whole = prefix_len + len + 1;
     pthread_mutex_lock(&lock);
-    bool fits = whole <= ROOM - used;
+    bool fits = whole <= CAPACITY - used;
     if (fits) {
-        memcpy(lines + used, first, before);
-        memcpy(lines + used + before, bytes, len);
+        memcpy(lines + used, prefix, prefix_len);
+        memcpy(lines + used + prefix_len, bytes, len);
         lines[used + whole - 1] = '\n';
         used += whole;
-        pthread_cond_signal(&news);
+        pthread_cond_signal(&not_empty);
     }
     lost += !fits;
-    if (!started) { /* nobody else writes */
+    if (!started) { /* there is no thread to write it */
         write_all(lines, used);
         used = 0;
     }
@@ -127,12 +125,12 @@ void log_line(const char *format, ...)
     va_start(args, format);
     int len = vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    add("ringfence: ", line, len < (int)sizeof line ? (size_t)len : sizeof line - 1);
+    add_line("ringfence: ", line, len < (int)sizeof line ? (size_t)len : sizeof line - 1);
 }
 
 void log_raw(const char *bytes, size_t len)
 {
-    add("", bytes, len);
+    add_line("", bytes, len);
 }
 
 unsigned long long log_lost(void)

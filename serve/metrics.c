@@ -1,3 +1,4 @@
+/* metrics.c - counters, histograms, and their text format */
 #include "metrics.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@ static const char *const endpoint_names[N_ENDPOINTS] = {
     "/v1/classify", "/v1/model", "/v1/map",       "/v1/reload", "/metrics",
     "/healthz",     "/readyz",   "/openapi.json", "/",          "other"};
 
-/* The codes that the service answers with; 0 takes what else there may be. */
+/* The status codes that are counted one by one; 0 is for all others. */
 static const unsigned statuses[METRICS_STATUSES] = {
     200, 204, 400, 401, 403, 404, 405, 413, 415, 422, 429, 500, 503, 504, 0};
 
@@ -18,7 +19,7 @@ static const double second_bounds[] = {0.0005, 0.001, 0.002, 0.003, 0.004, 0.006
 static const double text_bounds[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
-_Static_assert(COUNT(second_bounds) <= METRICS_BUCKETS, "bounds of a histogram");
+_Static_assert(COUNT(second_bounds) <= METRICS_BUCKETS, "too many histogram bounds");
 
 /* ---- Counting ---------------------------------------------------------------------- */
 
@@ -52,7 +53,7 @@ void metrics_batch(metrics *m, size_t texts, double seconds)
 
 /* ---- Writing ----------------------------------------------------------------------- */
 
-static void describe(rf_text *out, const char *name, const char *type, const char *help)
+void metrics_describe(rf_text *out, const char *name, const char *type, const char *help)
 {
     rf_text_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -60,7 +61,7 @@ static void describe(rf_text *out, const char *name, const char *type, const cha
 static void put(rf_text *out, const char *name, const char *type, const char *help,
                 double value)
 {
-    describe(out, name, type, help);
+    metrics_describe(out, name, type, help);
     rf_text_format(out, "%s %.17g\n", name, value);
 }
 
@@ -68,7 +69,7 @@ static void put_histogram(rf_text *out, const char *name, const char *help, hist
                           const double *bounds, size_t n)
 {
     unsigned long long sum = 0;
-    describe(out, name, "histogram", help);
+    metrics_describe(out, name, "histogram", help);
     for (size_t i = 0; i < n; i++) {
         sum += atomic_load(&h->buckets[i]);
         rf_text_format(out, "%s_bucket{le=\"%g\"} %llu\n", name, bounds[i], sum);
@@ -81,7 +82,7 @@ static void put_histogram(rf_text *out, const char *name, const char *help, hist
 
 static void put_requests(metrics *m, rf_text *out)
 {
-    describe(out, "ringfence_requests_total", "counter", "Requests that were answered.");
+    metrics_describe(out, "ringfence_requests_total", "counter", "Requests answered.");
     for (size_t e = 0; e < N_ENDPOINTS; e++)
         for (size_t i = 0; i < METRICS_STATUSES; i++) {
             unsigned long long n = atomic_load(&m->requests[e][i]);
@@ -92,7 +93,7 @@ static void put_requests(metrics *m, rf_text *out)
         }
 }
 
-/* Pages in memory, by what the kernel says; 0 if it does not. */
+/* Resident memory, 0 if the kernel does not report it. */
 static double resident_bytes(void)
 {
     unsigned long size, resident = 0;
@@ -108,35 +109,38 @@ void metrics_write(metrics *m, const metrics_state *now, rf_text *out)
 {
     put_requests(m, out);
     put_histogram(out, "ringfence_request_seconds",
-                  "Time of classify, from the first line of the request to the answer.",
+                  "Time of classify requests, from the first line to the answer.",
                   &m->request_seconds, second_bounds, COUNT(second_bounds));
-    put_histogram(out, "ringfence_batch_texts", "Texts that a worker took at once.",
-                  &m->batch_texts, text_bounds, COUNT(text_bounds));
-    put_histogram(out, "ringfence_batch_seconds", "Time that a worker spent on them.",
-                  &m->batch_seconds, second_bounds, COUNT(second_bounds));
-    put(out, "ringfence_queue_texts", "gauge", "Texts that wait for a worker.",
+    put_histogram(out, "ringfence_batch_texts", "Texts per batch.", &m->batch_texts,
+                  text_bounds, COUNT(text_bounds));
+    put_histogram(out, "ringfence_batch_seconds", "Time per batch.", &m->batch_seconds,
+                  second_bounds, COUNT(second_bounds));
+    put(out, "ringfence_queue_texts", "gauge", "Texts waiting for a worker.",
         (double)now->queue_texts);
-    put(out, "ringfence_texts_total", "counter", "Texts that were classified.",
+    put(out, "ringfence_texts_total", "counter", "Texts classified.",
         (double)atomic_load(&m->texts));
     put(out, "ringfence_open_total", "counter", "Texts that no class accepted.",
         (double)atomic_load(&m->open));
-    put(out, "ringfence_connections", "gauge", "Connections that are open.",
+    put(out, "ringfence_connections", "gauge", "Open connections.",
         (double)atomic_load(&m->connections));
-    put(out, "ringfence_requests_active", "gauge", "Requests that are being answered.",
+    put(out, "ringfence_requests_active", "gauge", "Requests in progress.",
         (double)atomic_load(&m->active));
-    describe(out, "ringfence_reloads_total", "counter",
-             "Attempts to load a model again.");
+    metrics_describe(out, "ringfence_reloads_total", "counter",
+                     "Reloads of the model, by result.");
     rf_text_format(out, "ringfence_reloads_total{result=\"ok\"} %llu\n",
                    atomic_load(&m->reloads_ok));
     rf_text_format(out, "ringfence_reloads_total{result=\"failed\"} %llu\n",
                    atomic_load(&m->reloads_failed));
-    put(out, "ringfence_model_generation", "gauge", "Models loaded since the start.",
-        (double)now->generation);
-    put(out, "ringfence_uptime_seconds", "gauge", "Time since the start.", now->uptime);
+    put(out, "ringfence_model_generation", "gauge",
+        "Generation of the model: 1 for the first one loaded.", (double)now->generation);
+    put(out, "ringfence_models_in_memory", "gauge",
+        "Models in memory: two after a reload, until the old one's last job ends.",
+        (double)now->models);
+    put(out, "ringfence_uptime_seconds", "gauge", "Time since the service started.",
+        now->uptime);
     put(out, "ringfence_log_lines_lost_total", "counter",
-        "Lines of the log that were dropped, as nobody read them.",
-        (double)now->log_lost);
-    put(out, "process_resident_memory_bytes", "gauge", "Memory in use.",
+        "Log lines dropped because nobody read them.", (double)now->log_lost);
+    put(out, "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.",
         resident_bytes());
 }
 

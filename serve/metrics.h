@@ -1,7 +1,7 @@
 /*
- * metrics.h - what the service counts, in Prometheus' text format
+ * metrics.h - the metrics of the service, in the text format of Prometheus
  *
- * Counters are atomic: any thread counts, none waits. Answers by class belong to a model
+ * Counters are atomic, so no thread waits to count. Answers by class belong to a model
  * and are counted there (model_slot.h).
  */
 #ifndef RF_SERVE_METRICS_H
@@ -26,8 +26,8 @@ typedef enum endpoint {
     N_ENDPOINTS,
 } endpoint;
 
-#define METRICS_STATUSES 20 /* different status codes that are counted */
-#define METRICS_BUCKETS 20  /* of a histogram, at most */
+#define METRICS_STATUSES 20 /* distinct status codes */
+#define METRICS_BUCKETS 20  /* per histogram, at most */
 
 typedef struct histogram {
     atomic_ullong buckets[METRICS_BUCKETS + 1]; /* the last: above all bounds */
@@ -39,12 +39,12 @@ typedef struct metrics {
     histogram request_seconds, batch_seconds, batch_texts;
     atomic_ullong texts, open;
     atomic_ullong reloads_ok, reloads_failed;
-    atomic_size_t connections, active; /* requests that are being worked on */
+    atomic_size_t connections, active; /* active: requests in progress */
 } metrics;
 
-/* What is known elsewhere, at the time of writing. */
+/* Gauges that are kept elsewhere. */
 typedef struct metrics_state {
-    size_t queue_texts, generation;
+    size_t queue_texts, generation, models;
     double uptime;
     unsigned long long log_lost;
 } metrics_state;
@@ -53,10 +53,13 @@ void metrics_request(metrics *m, endpoint e, unsigned status);
 void metrics_seconds(histogram *h, double seconds);
 void metrics_batch(metrics *m, size_t texts, double seconds);
 
-/* All but the answers by class. */
+/* Writes all but the answers by class. */
 void metrics_write(metrics *m, const metrics_state *now, rf_text *out);
 
-/* The value of a label: quotes, backslashes and line ends escaped, quotes around it. */
+/* Writes the HELP and TYPE lines of a metric. */
+void metrics_describe(rf_text *out, const char *name, const char *type, const char *help);
+
+/* Writes the value of a label: quoted, with quotes, backslashes and line ends escaped. */
 void metrics_label(rf_text *out, const char *value);
 
 #endif

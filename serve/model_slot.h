@@ -1,53 +1,60 @@
 /*
- * model_slot.h - the model that is serving, and how another takes its place
+ * model_slot.h - the model being served, and replacing it
  *
- * A loaded model is an edition: the model, a session for each worker, and the counts of
- * its answers. Editions are shared; the slot holds the current one. A new file becomes an
- * edition completely, sessions included, before it is put into the slot: if anything
- * fails the old one stays. The old one is freed when the last worker has let go of it.
+ * A loaded model is reference-counted and comes with a session for each worker and its
+ * own answer counts. The slot holds the current one. A new file is loaded completely,
+ * sessions included, before it replaces the current model; if anything fails, that one
+ * stays. The old model is freed when the last worker has dropped it.
  */
 #ifndef RF_SERVE_MODEL_SLOT_H
 #define RF_SERVE_MODEL_SLOT_H
 
+#include "base/buffer.h"
 #include "problem.h"
 
 #include <stdatomic.h>
 
-typedef struct edition {
+typedef struct loaded_model {
+    rf_buffer bytes; /* the model file, which model reads from */
     rf_model *model;
     rf_session **sessions; /* [workers] */
     size_t workers;
     atomic_ullong *answers; /* [classes + 1], "open" last */
-    size_t number;          /* the how manieth, from 1 */
+    size_t generation;      /* 1 for the first model loaded */
     char loaded[32];        /* when, ISO 8601 in UTC */
-    atomic_size_t shares;
-} edition;
+    atomic_size_t refs;     /* the slot's included */
+} loaded_model;
+
+/* Models that are not freed yet: after a reload two, until the old one's last job ends.
+ */
+size_t loaded_models_in_memory(void);
 
 typedef struct model_slot model_slot;
 
-/* Loads the first edition. path is read again by every reload. */
+/* Loads the first model. Every reload reads path again. */
 model_slot *model_slot_new(const char *path, size_t workers, size_t threads,
                            rf_error *err);
 void model_slot_free(model_slot *s);
 
-/* The current edition, to be given back. */
-edition *model_slot_borrow(model_slot *s);
-void edition_return(edition *e); /* accepts NULL */
+/* A reference to the current model, to be dropped with loaded_model_unref. */
+loaded_model *model_slot_acquire(model_slot *s);
+void loaded_model_unref(loaded_model *m); /* accepts NULL */
 
-/* Gives *mine back and borrows the current one, if they differ. */
-void model_slot_refresh(model_slot *s, edition **mine);
+/* Exchanges the reference *mine for one to the current model. */
+void model_slot_refresh(model_slot *s, loaded_model **mine);
 
-/* A new edition from the file; on failure the old one stays. One thread at a time. */
+/* Loads the file again; on failure the old model stays. One thread at a time. */
 rf_status model_slot_reload(model_slot *s, rf_error *err);
 
 const char *model_slot_path(const model_slot *s);
 
 /* Does the model have what the options ask for? If not, p says what is missing. */
-bool edition_can_answer(const edition *e, const rf_answer_options *o, problem *p);
+bool loaded_model_can_answer(const loaded_model *m, const rf_answer_options *o,
+                             problem *p);
 
 /* Counts an answer; class_index may be RF_OPEN. */
-void edition_count(edition *e, size_t class_index);
-/* The counts by label, as metrics. */
-void edition_write_counts(edition *e, rf_text *out);
+void loaded_model_count(loaded_model *m, size_t class_index);
+/* Writes the counts by label, as metrics. */
+void loaded_model_write_counts(loaded_model *m, rf_text *out);
 
 #endif

@@ -1,3 +1,4 @@
+/* problem.c - filling a problem, and writing it as JSON */
 #include "problem.h"
 
 #include <stdarg.h>
@@ -31,14 +32,19 @@ bool problem_at(problem *p, const char *pointer, unsigned status, const char *co
     return false;
 }
 
-void problem_shutting_down(problem *p)
+bool problem_shutting_down(problem *p)
 {
-    problem_set(p, 503, "shutting_down", "the service is ending");
+    return problem_set(p, 503, "shutting_down", "the service is stopping");
+}
+
+bool problem_out_of_memory(problem *p, const char *what)
+{
+    return problem_set(p, 503, "out_of_memory", "no memory for %s", what);
 }
 
 void problem_pointer(char out[POINTER_MAX], const char *key)
 {
-    size_t n = 0, whole = 0; /* bytes written; of whole characters */
+    size_t n = 0, whole = 0; /* bytes written; and of complete characters */
     out[n++] = '/';
     for (const unsigned char *c = (const unsigned char *)key; *c; c++) {
         if ((*c & 0xc0) != 0x80)

@@ -1,5 +1,5 @@
 /*
- * problem.h - what is wrong with a request, in the one shape that errors have
+ * problem.h - an error answer: status, code, message and place, all in one form
  *
  *   {"error": {"code": ..., "message": ..., "pointer": ...}}
  */
@@ -11,28 +11,29 @@
 #define POINTER_MAX 64
 
 typedef struct problem {
-    unsigned status;  /* of HTTP; 0: nothing is wrong */
-    const char *code; /* a fixed word, docs/SERVE.md */
+    unsigned status;  /* of HTTP; 0: no problem */
+    const char *code; /* one of those in docs/SERVE.md */
     char message[400];
-    char pointer[POINTER_MAX]; /* into the request; "": the whole */
+    char pointer[POINTER_MAX]; /* into the request; "": all of it */
 } problem;
 
-/* Fills it and returns false, so that a reader can say: return problem_set(...). */
+/* Always false, for: return problem_set(...). */
 bool problem_set(problem *p, unsigned status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same with a place: "/texts/3". */
+/* The same with a pointer: "/texts/3". */
 bool problem_at(problem *p, const char *pointer, unsigned status, const char *code,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* 503, as the service is ending. */
-void problem_shutting_down(problem *p);
+/* The two kinds of 503; always false. "no memory for <what>" */
+bool problem_shutting_down(problem *p);
+bool problem_out_of_memory(problem *p, const char *what);
 
-/* A key as a JSON pointer (RFC 6901): "/" before it, "~" and "/" in it escaped. One that
- * is too long is cut between two characters. */
+/* A key as a JSON pointer (RFC 6901): "/" before it, "~" and "/" in it escaped. A long
+ * one is cut, between two characters. */
 void problem_pointer(char out[POINTER_MAX], const char *key);
 
-/* What the library said, as a problem of the server. */
+/* An error of the library, as a problem of the server. */
 void problem_from(problem *p, const rf_error *err);
 
 void problem_write(const problem *p, rf_text *out);

@@ -1,15 +1,16 @@
+/* queue.c - a linked list of jobs under one lock, and how batches are taken from it */
 #include "queue.h"
 
 #include <stdlib.h>
 
-#define TURN 32 /* texts of a job before the next has its turn */
+#define TURN_TEXTS 32 /* of a job in a batch, before the next job has its turn */
 
 struct queue {
     pthread_mutex_t lock;
-    pthread_cond_t news;
+    pthread_cond_t changed;
     job *first, *last;
     size_t waiting, capacity; /* texts */
-    size_t idle;              /* workers that wait */
+    size_t idle_workers;
     unsigned pokes;
     bool closed;
 };
@@ -23,7 +24,7 @@ queue *queue_new(size_t capacity, rf_error *err)
     }
     q->capacity = capacity;
     pthread_mutex_init(&q->lock, NULL);
-    pthread_cond_init(&q->news, NULL);
+    pthread_cond_init(&q->changed, NULL);
     return q;
 }
 
@@ -32,11 +33,13 @@ void queue_free(queue *q)
     if (!q)
         return;
     pthread_mutex_destroy(&q->lock);
-    pthread_cond_destroy(&q->news);
+    pthread_cond_destroy(&q->changed);
     free(q);
 }
 
-/* ---- The ring, with the lock held -------------------------------------------------- */
+/* ---- Adding ------------------------------------------------------------------------ */
+
+/* push, pop and take_turn are called with the lock held. */
 
 static void push(queue *q, job *j)
 {
@@ -55,38 +58,38 @@ static void pop(queue *q)
         q->last = NULL;
 }
 
-queue_answer queue_add(queue *q, job *j)
+queue_result queue_add(queue *q, job *j)
 {
-    queue_answer a = QUEUE_TAKEN;
+    queue_result r = QUEUE_ADDED;
     pthread_mutex_lock(&q->lock);
     if (q->closed)
-        a = QUEUE_CLOSED;
+        r = QUEUE_CLOSED;
     else if (j->n > q->capacity - q->waiting)
-        a = QUEUE_FULL;
-    if (a == QUEUE_TAKEN) {
+        r = QUEUE_FULL;
+    if (r == QUEUE_ADDED) {
         job_begin(j);
         push(q, j);
         q->waiting += j->n;
         if (j->n > 1)
-            pthread_cond_broadcast(&q->news);
+            pthread_cond_broadcast(&q->changed);
         else
-            pthread_cond_signal(&q->news);
+            pthread_cond_signal(&q->changed);
     }
     pthread_mutex_unlock(&q->lock);
-    return a;
+    return r;
 }
 
 /* ---- Taking ------------------------------------------------------------------------ */
 
-/* About four bytes of English make a token; there are two more at the ends, and of long
- * texts encoders see the first 512. */
-static size_t tokens_of(const job_text *t)
+/* An estimate: about four bytes of English per token, two more at the ends, and encoders
+ * read the first 512 only. */
+static size_t estimate_tokens(const job_text *t)
 {
     size_t tokens = t->len / 4 + 2;
     return tokens < 512 ? tokens : 512;
 }
 
-/* It may have expired while it waited, or its connection may have ended. */
+/* Expired while it waited, or its connection is gone. */
 static bool is_over(job *j)
 {
     pthread_mutex_lock(&j->lock);
@@ -95,7 +98,7 @@ static bool is_over(job *j)
     return over;
 }
 
-/* Texts of the first job; it leaves the ring, or goes to its end. */
+/* Takes texts of the first job, which leaves the queue or goes to its end. */
 static size_t take_turn(queue *q, queue_item *items, size_t room, size_t *tokens,
                         size_t max_tokens)
 {
@@ -107,9 +110,9 @@ static size_t take_turn(queue *q, queue_item *items, size_t room, size_t *tokens
         job_drop(j, left);
         return 0;
     }
-    while (n < left && n < room && n < TURN && *tokens < max_tokens) {
+    while (n < left && n < room && n < TURN_TEXTS && *tokens < max_tokens) {
         items[n] = (queue_item){j, j->taken++};
-        *tokens += tokens_of(&j->texts[items[n++].text]);
+        *tokens += estimate_tokens(&j->texts[items[n++].text]);
     }
     q->waiting -= n;
     if (n < left)
@@ -122,11 +125,11 @@ size_t queue_take(queue *q, queue_item *items, size_t max_items, size_t max_toke
 {
     size_t n = 0, tokens = 0;
     pthread_mutex_lock(&q->lock);
-    q->idle++;
+    q->idle_workers++;
     while (!q->first && !q->closed && view->pokes == q->pokes)
-        pthread_cond_wait(&q->news, &q->lock);
-    size_t share = (q->waiting + q->idle - 1) / q->idle;
-    q->idle--;
+        pthread_cond_wait(&q->changed, &q->lock);
+    size_t share = (q->waiting + q->idle_workers - 1) / q->idle_workers;
+    q->idle_workers--;
     if (share < max_items)
         max_items = share;
     while (q->first && n < max_items && tokens < max_tokens)
@@ -140,7 +143,7 @@ void queue_poke(queue *q)
 {
     pthread_mutex_lock(&q->lock);
     q->pokes++;
-    pthread_cond_broadcast(&q->news);
+    pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -148,7 +151,7 @@ void queue_close(queue *q)
 {
     pthread_mutex_lock(&q->lock);
     q->closed = true;
-    pthread_cond_broadcast(&q->news);
+    pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
 }
 

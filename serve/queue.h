@@ -1,8 +1,9 @@
 /*
  * queue.h - texts that wait for a worker: bounded, fair, taken in batches
  *
- * Jobs stand in a ring. A batch takes some texts of the first, and if it has more it goes
- * to the end: a request of a thousand texts does not make the single ones wait.
+ * Jobs take turns: a batch takes some texts of the first job, which then goes to the end
+ * of the queue if it has more. A request of a thousand texts does not hold up single
+ * ones.
  */
 #ifndef RF_SERVE_QUEUE_H
 #define RF_SERVE_QUEUE_H
@@ -11,40 +12,40 @@
 
 typedef struct queue queue;
 
-typedef enum queue_answer {
-    QUEUE_TAKEN,
+typedef enum queue_result {
+    QUEUE_ADDED,
     QUEUE_FULL,
     QUEUE_CLOSED,
-} queue_answer;
+} queue_result;
 
-/* One text that a worker has to finish (job_finish). */
+/* One text for a worker, who must finish it (job_finish). */
 typedef struct queue_item {
     job *job;
     size_t text;
 } queue_item;
 
-/* What a worker knows of the queue; zeros at first. */
+/* What a worker has seen of the queue; zeros at first. */
 typedef struct queue_view {
-    bool closed;    /* and empty: nothing will come */
-    unsigned pokes; /* of those, the last one that it has seen */
+    bool closed;    /* and empty: no more texts will come */
+    unsigned pokes; /* number of queue_poke calls seen */
 } queue_view;
 
-queue *queue_new(size_t capacity, rf_error *err); /* texts */
+queue *queue_new(size_t capacity, rf_error *err); /* in texts */
 void queue_free(queue *q);
 
-/* All texts of a job, or none. */
-queue_answer queue_add(queue *q, job *j);
+/* Adds all texts of a job, or none. */
+queue_result queue_add(queue *q, job *j);
 
-/* Waits for texts and takes up to max_items of about max_tokens tokens together, at least
- * one. Waiting texts are divided among the workers that wait. 0: there was a queue_poke
- * since the last call, or the queue is closed and empty. */
+/* Waits for texts, and takes at least one: up to max_items, of about max_tokens tokens
+ * together. Idle workers share the waiting texts. Returns 0 if queue_poke was called
+ * since the last time, or if the queue is closed and empty. */
 size_t queue_take(queue *q, queue_item *items, size_t max_items, size_t max_tokens,
                   queue_view *view);
 
-/* Wakes every worker: those that wait now, and those at work when they come back. */
+/* Wakes every worker once: idle ones now, busy ones when they come back. */
 void queue_poke(queue *q);
 
-/* Nothing can be added any more; what waits can still be taken. */
+/* Nothing can be added any more; waiting texts can still be taken. */
 void queue_close(queue *q);
 
 size_t queue_waiting(queue *q); /* texts */

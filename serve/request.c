@@ -1,3 +1,4 @@
+/* request.c - headers, options, and bodies of JSON, plain lines or JSON lines */
 #include "request.h"
 
 #include <stdint.h>
@@ -7,17 +8,17 @@
 #include <strings.h>
 
 #define DEFAULT_EXPLAIN 5
-#define MAX_DEPTH 16 /* of JSON: far more than a request needs */
-#define OPTIONS 16   /* keys in an object: likewise */
+#define MAX_DEPTH 16   /* of nested JSON: far more than a request needs */
+#define MAX_OPTIONS 16 /* keys besides the texts: likewise */
 
 /* ---- Headers ----------------------------------------------------------------------- */
 
-static bool is_word(const char *word, const char *at, size_t len)
+static bool word_equals(const char *word, const char *at, size_t len)
 {
     return strlen(word) == len && strncasecmp(word, at, len) == 0;
 }
 
-/* The value of a parameter in ";name=value; ..."; NULL if it is not there. */
+/* The value of a parameter in ";name=value; ..."; NULL if there is none. */
 static const char *find_parameter(const char *at, const char *end, const char *name,
                                   size_t *len)
 {
@@ -25,7 +26,7 @@ static const char *find_parameter(const char *at, const char *end, const char *n
         at++;
         at += strspn(at, " \t");
         size_t n = strcspn(at, "=;,");
-        if (at + n >= end || at[n] != '=' || !is_word(name, at, n))
+        if (at + n >= end || at[n] != '=' || !word_equals(name, at, n))
             continue;
         at += n + 1;
         at += *at == '"';
@@ -43,13 +44,13 @@ bool request_kind_of(const char *content_type, request_kind *kind, problem *p)
     } kinds[] = {{"application/json", REQUEST_JSON},
                  {"text/plain", REQUEST_PLAIN},
                  {"application/x-ndjson", REQUEST_NDJSON},
-                 /* what curl --data sends if nobody says otherwise */
+                 /* what curl --data sends by default */
                  {"application/x-www-form-urlencoded", REQUEST_JSON}};
     *kind = REQUEST_JSON;
     if (!content_type)
         return true;
     size_t i = 0, n = sizeof kinds / sizeof *kinds, len = strcspn(content_type, "; \t");
-    while (i < n && !is_word(kinds[i].name, content_type, len))
+    while (i < n && !word_equals(kinds[i].name, content_type, len))
         i++;
     if (i == n)
         return problem_set(
@@ -60,7 +61,8 @@ bool request_kind_of(const char *content_type, request_kind *kind, problem *p)
     *kind = kinds[i].kind;
     const char *charset =
         find_parameter(content_type, strchr(content_type, '\0'), "charset", &len);
-    if (!charset || is_word("utf-8", charset, len) || is_word("us-ascii", charset, len))
+    if (!charset || word_equals("utf-8", charset, len) ||
+        word_equals("us-ascii", charset, len))
         return true;
     return problem_set(p, 415, "unsupported_media_type",
                        "found charset=%.*s, wanted utf-8", len < 40 ? (int)len : 40,
@@ -73,9 +75,9 @@ bool request_accepts_stream(const char *accept)
         accept += strspn(accept, ", \t");
         const char *end = accept + strcspn(accept, ",");
         size_t len;
-        if (is_word("application/x-ndjson", accept, strcspn(accept, ",; \t"))) {
+        if (word_equals("application/x-ndjson", accept, strcspn(accept, ",; \t"))) {
             const char *q = find_parameter(accept, end, "q", &len);
-            return !q || strspn(q, "0.") < len; /* q=0: anything but that */
+            return !q || strspn(q, "0.") < len; /* q=0: not acceptable */
         }
         accept = end;
     }
@@ -86,13 +88,13 @@ bool request_accepts_stream(const char *accept)
 
 typedef struct number_option {
     const char *name;
-    size_t least, most;
+    size_t min, max;
     size_t *value;
 } number_option;
 
-/* Of the four options that are numbers; false if there is no such one. */
-static bool find_number(job *j, const char *name, const request_limits *limits,
-                        number_option *out)
+/* Finds one of the four numeric options by name. */
+static bool find_number_option(job *j, const char *name, const request_limits *limits,
+                               number_option *out)
 {
     const number_option all[] = {
         {"top_k", 0, REQUEST_MAX_TOP, &j->options.top},
@@ -112,11 +114,11 @@ static bool bad_number(problem *p, const char *pointer, const number_option *o,
 {
     return problem_at(p, pointer, 400, "bad_request",
                       "%s: found %s, wanted a whole number from %zu to %zu", o->name,
-                      found, o->least, o->most);
+                      found, o->min, o->max);
 }
 
-/* Switches: "explain" is one too. False if there is no such one. */
-static bool set_switch(job *j, const char *name, bool on)
+/* Sets a flag; explain can be one, too. False if there is no such flag. */
+static bool set_flag(job *j, const char *name, bool on)
 {
     if (strcmp(name, "explain") == 0)
         j->options.explain = on ? DEFAULT_EXPLAIN : 0;
@@ -134,12 +136,12 @@ bool request_option(job *j, const char *name, const char *value,
     char pointer[POINTER_MAX];
     problem_pointer(pointer, name);
     bool on = value && strcmp(value, "true") == 0;
-    if (value && (on || strcmp(value, "false") == 0) && set_switch(j, name, on))
+    if (value && (on || strcmp(value, "false") == 0) && set_flag(j, name, on))
         return true;
     if (strcmp(name, "map") == 0)
         return problem_set(p, 400, "bad_request",
                            "map: wanted true or false in the query");
-    if (!find_number(j, name, limits, &o))
+    if (!find_number_option(j, name, limits, &o))
         return problem_set(p, 400, "bad_request",
                            "\"%s\" is not an option; wanted top_k, margins, explain, map "
                            "or deadline_ms",
@@ -152,7 +154,7 @@ bool request_option(job *j, const char *name, const char *value,
         return bad_number(p, "", &o, found);
     for (const char *c = value; *c; c++)
         n = 10 * n + (size_t)(*c - '0');
-    if (n < o.least || n > o.most)
+    if (n < o.min || n > o.max)
         return bad_number(p, "", &o, found);
     *o.value = n;
     return true;
@@ -164,12 +166,12 @@ static bool json_option(job *j, const char *key, json_t *value,
     number_option o;
     char pointer[POINTER_MAX], found[40];
     problem_pointer(pointer, key);
-    if (json_is_boolean(value) && set_switch(j, key, json_is_true(value)))
+    if (json_is_boolean(value) && set_flag(j, key, json_is_true(value)))
         return true;
     if (strcmp(key, "map") == 0)
         return problem_at(p, pointer, 400, "bad_request",
                           "map: found %s, wanted true or false", rf_json_type(value));
-    if (!find_number(j, key, limits, &o))
+    if (!find_number_option(j, key, limits, &o))
         return problem_at(p, pointer, 400, "bad_request",
                           "\"%s\" is not a key; wanted text or texts, and top_k, "
                           "margins, explain, map or deadline_ms",
@@ -178,7 +180,7 @@ static bool json_option(job *j, const char *key, json_t *value,
         return bad_number(p, pointer, &o, rf_json_type(value));
     json_int_t n = json_integer_value(value);
     snprintf(found, sizeof found, "%" JSON_INTEGER_FORMAT, n);
-    if (n < (json_int_t)o.least || (uint64_t)n > o.most)
+    if (n < (json_int_t)o.min || (uint64_t)n > o.max)
         return bad_number(p, pointer, &o, found);
     *o.value = (size_t)n;
     return true;
@@ -188,83 +190,83 @@ static bool json_option(job *j, const char *key, json_t *value,
 
 static bool no_memory(problem *p)
 {
-    return problem_set(p, 503, "out_of_memory", "no memory for the texts of a request");
+    return problem_out_of_memory(p, "the texts of a request");
 }
 
-static bool room_for(job *j, size_t n, const char *place, const request_limits *limits,
-                     problem *p)
+static bool alloc_texts(job *j, size_t n, const char *pointer,
+                        const request_limits *limits, problem *p)
 {
     if (n > limits->max_texts)
-        return problem_at(p, place, 413, "too_many_texts",
+        return problem_at(p, pointer, 413, "too_many_texts",
                           "found %zu texts, wanted at most %zu in a request", n,
                           limits->max_texts);
     j->texts = calloc(n + 1, sizeof *j->texts);
     return j->texts || no_memory(p);
 }
 
-/* place is "/texts/3" */
-static bool add_text(job *j, const char *bytes, size_t len, const char *place,
+/* pointer: "/texts/3" */
+static bool add_text(job *j, const char *bytes, size_t len, const char *pointer,
                      const request_limits *limits, problem *p)
 {
     if (len > limits->max_text_bytes)
-        return problem_at(p, place, 413, "text_too_long",
+        return problem_at(p, pointer, 413, "text_too_long",
                           "found a text of %zu bytes, wanted at most %zu", len,
                           limits->max_text_bytes);
     j->texts[j->n++] = (job_text){.bytes = bytes, .len = len};
     return true;
 }
 
-static bool add_json_text(job *j, json_t *text, const char *place,
+static bool add_json_text(job *j, json_t *text, const char *pointer,
                           const request_limits *limits, problem *p)
 {
     if (!json_is_string(text))
-        return problem_at(p, place, 400, "bad_request", "found %s, wanted a string",
+        return problem_at(p, pointer, 400, "bad_request", "found %s, wanted a string",
                           rf_json_type(text));
-    return add_text(j, json_string_value(text), json_string_length(text), place, limits,
+    return add_text(j, json_string_value(text), json_string_length(text), pointer, limits,
                     p);
 }
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
 /* A hostile body of a few megabytes would take half a second and hundreds of megabytes to
- * parse, on the thread that serves everybody. So its shape is looked at first: what we
- * accept is not nested deep, and has no more values than texts and options. */
-static bool has_shape(const char *text, size_t len, size_t max_values, const char *place,
-                      problem *p)
+ * parse, on the one I/O thread. So brackets and commas are counted first: a valid request
+ * is not nested deep, and has no more values than texts and options. */
+static bool check_shape(const char *text, size_t len, size_t max_values,
+                        const char *pointer, problem *p)
 {
     size_t depth = 0, values = 1;
-    bool string = false;
+    bool in_string = false;
     for (size_t i = 0; i < len; i++) {
         char c = text[i];
-        if (string) {
+        if (in_string) {
             i += c == '\\';
-            string = c != '"';
+            in_string = c != '"';
         } else if (c == '"')
-            string = true;
+            in_string = true;
         else if ((c == '[' || c == '{') && ++depth > MAX_DEPTH)
-            return problem_at(p, place, 400, "bad_json",
+            return problem_at(p, pointer, 400, "bad_json",
                               "nested deeper than %d (byte %zu)", MAX_DEPTH, i);
         else if (c == ']' || c == '}')
             depth -= depth > 0;
         else if (c == ',' && ++values > max_values)
-            return problem_at(p, place, 413, "too_many_texts",
-                              "found more than %zu values, wanted at most so many texts "
-                              "and options",
-                              max_values);
+            return problem_at(
+                p, pointer, 413, "too_many_texts",
+                "found more than %zu values, the limit for texts and options together",
+                max_values);
     }
     return true;
 }
 
-/* The value of a whole text, kept by the job; NULL if it is not JSON. */
-static json_t *parse(job *j, const char *text, size_t len, size_t max_texts,
-                     const char *place, problem *p)
+/* Parses a body or a line; the job owns the result. NULL if it is not JSON. */
+static json_t *parse_json(job *j, const char *text, size_t len, size_t max_texts,
+                          const char *pointer, problem *p)
 {
     json_error_t e;
     if (len == 0) {
-        problem_at(p, place, 400, "bad_json", "the body is empty");
+        problem_at(p, pointer, 400, "bad_json", "the body is empty");
         return NULL;
     }
-    if (!has_shape(text, len, max_texts + OPTIONS, place, p))
+    if (!check_shape(text, len, max_texts + MAX_OPTIONS, pointer, p))
         return NULL;
     json_t *v = json_loadb(text, len,
                            JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
@@ -273,32 +275,32 @@ static json_t *parse(job *j, const char *text, size_t len, size_t max_texts,
     else if (json_error_code(&e) == json_error_out_of_memory)
         no_memory(p);
     else
-        problem_at(p, place, 400, "bad_json", "%s (byte %d)", e.text, e.position);
+        problem_at(p, pointer, 400, "bad_json", "%s (byte %d)", e.text, e.position);
     return v;
 }
 
 static bool read_texts(job *j, json_t *root, const request_limits *limits, problem *p)
 {
     json_t *text = json_object_get(root, "text"), *texts = json_object_get(root, "texts");
-    char place[64];
+    char pointer[64];
     if (!text == !texts)
         return problem_set(p, 400, "bad_request",
-                           text ? "found text and texts, wanted one of them"
+                           text ? "found both text and texts, wanted one of them"
                                 : "found neither text nor texts, wanted one of them");
     if (text) {
         j->single = true;
-        return room_for(j, 1, "", limits, p) &&
+        return alloc_texts(j, 1, "", limits, p) &&
                add_json_text(j, text, "/text", limits, p);
     }
     if (!json_is_array(texts))
         return problem_at(p, "/texts", 400, "bad_request",
                           "texts: found %s, wanted an array of strings",
                           rf_json_type(texts));
-    if (!room_for(j, json_array_size(texts), "/texts", limits, p))
+    if (!alloc_texts(j, json_array_size(texts), "/texts", limits, p))
         return false;
     for (size_t i = 0; i < json_array_size(texts); i++) {
-        snprintf(place, sizeof place, "/texts/%zu", i);
-        if (!add_json_text(j, json_array_get(texts, i), place, limits, p))
+        snprintf(pointer, sizeof pointer, "/texts/%zu", i);
+        if (!add_json_text(j, json_array_get(texts, i), pointer, limits, p))
             return false;
     }
     return true;
@@ -311,7 +313,7 @@ static bool read_json(job *j, size_t len, const request_limits *limits, problem 
     j->json = calloc(1, sizeof(json_t *));
     if (!j->json)
         return no_memory(p);
-    json_t *root = parse(j, j->body, len, limits->max_texts, "", p);
+    json_t *root = parse_json(j, j->body, len, limits->max_texts, "", p);
     if (!root)
         return false;
     if (!json_is_object(root))
@@ -337,42 +339,42 @@ static size_t count_lines(const char *body, size_t len)
 }
 
 static bool read_line(job *j, request_kind kind, const char *line, size_t len,
-                      const char *place, const request_limits *limits, problem *p)
+                      const char *pointer, const request_limits *limits, problem *p)
 {
     if (kind == REQUEST_PLAIN)
-        return add_text(j, line, len, place, limits, p);
-    size_t blank = 0;
-    while (blank < len && line[blank] && strchr(" \t\r", line[blank]))
-        blank++;
-    if (blank == len)
+        return add_text(j, line, len, pointer, limits, p);
+    size_t blanks = 0;
+    while (blanks < len && line[blanks] && strchr(" \t\r", line[blanks]))
+        blanks++;
+    if (blanks == len)
         return true;
-    json_t *v = parse(j, line, len, 1, place, p);
+    json_t *v = parse_json(j, line, len, 1, pointer, p);
     if (!v)
         return false;
     if (json_is_object(v)) {
         json_t *text = json_object_get(v, "text");
         if (!text || json_object_size(v) != 1)
-            return problem_at(p, place, 400, "bad_request",
+            return problem_at(p, pointer, 400, "bad_request",
                               "found an object with other keys, wanted {\"text\": ...}");
         v = text;
     }
-    return add_json_text(j, v, place, limits, p);
+    return add_json_text(j, v, pointer, limits, p);
 }
 
 static bool read_lines(job *j, request_kind kind, size_t len,
                        const request_limits *limits, problem *p)
 {
     size_t n = count_lines(j->body, len), line = 0;
-    if (!room_for(j, n, "", limits, p))
+    if (!alloc_texts(j, n, "", limits, p))
         return false;
     if (kind == REQUEST_NDJSON && !(j->json = calloc(n + 1, sizeof *j->json)))
         return no_memory(p);
     for (size_t at = 0, end; at < len; at = end + 1, line++) {
         const char *lf = memchr(j->body + at, '\n', len - at);
-        char place[32];
+        char pointer[32];
         end = lf ? (size_t)(lf - j->body) : len;
-        snprintf(place, sizeof place, "/%zu", line);
-        if (!read_line(j, kind, j->body + at, end - at, place, limits, p))
+        snprintf(pointer, sizeof pointer, "/%zu", line);
+        if (!read_line(j, kind, j->body + at, end - at, pointer, limits, p))
             return false;
     }
     return true;

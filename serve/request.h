@@ -1,7 +1,7 @@
 /*
- * request.h - from the bytes of a request to texts and options, checked whole
+ * request.h - parse a request into texts and options
  *
- * Nothing of a request reaches the queue before all of it was looked at.
+ * The whole request is checked before any of its texts is queued.
  */
 #ifndef RF_SERVE_REQUEST_H
 #define RF_SERVE_REQUEST_H
@@ -23,18 +23,18 @@ typedef struct request_limits {
 #define REQUEST_MAX_TOP 1000
 #define REQUEST_MAX_EXPLAIN 100
 
-/* What a Content-Type means; false if it is none of the three, or says that the bytes are
- * not UTF-8. NULL: JSON. */
+/* The kind of body for a Content-Type; NULL: JSON. False if the type is not supported, or
+ * the charset is not UTF-8. */
 bool request_kind_of(const char *content_type, request_kind *kind, problem *p);
 
 /* Whether an Accept header names JSON Lines. */
 bool request_accepts_stream(const char *accept);
 
-/* An option of the query, as text. */
+/* Sets an option from the query string. */
 bool request_option(job *j, const char *name, const char *value,
                     const request_limits *limits, problem *p);
 
-/* The body: j owns it from now on. */
+/* Parses the body, which belongs to the job from now on. */
 bool request_read(job *j, request_kind kind, char *body, size_t len,
                   const request_limits *limits, problem *p);
 

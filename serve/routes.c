@@ -1,6 +1,6 @@
-/* routes.c - the endpoints: what each answers (docs/SERVE.md) */
+/* routes.c - the endpoints, as described in docs/SERVE.md */
 #include "assets.h"
-#include "clock.h"
+#include "base/clock.h"
 #include "log.h"
 #include "service.h"
 
@@ -12,21 +12,20 @@
 
 typedef struct MHD_Connection http_connection;
 
-static void put_name(rf_text *t, const char *key, const char *value)
+static void put_string(rf_text *t, const char *key, const char *value)
 {
     rf_text_format(t, "\"%s\": ", key);
     rf_text_name(t, value);
 }
 
-/* The library reads from a connection that it resumes, unless it had found nothing to do
- * for it before it was suspended; and a client that has closed its side, which is its
- * right, would then be taken for gone. So a handler lets itself be called once more
- * before it suspends. False: this is the first time. */
-static bool looks_again(exchange *x)
+/* A handler must not suspend the connection the first time it could: it has to return and
+ * be called again. Otherwise libmicrohttpd reads from the connection when it is resumed,
+ * and takes a client that has shut down its sending side for gone. */
+static bool may_suspend(exchange *x)
 {
-    bool again = x->looked;
-    x->looked = true;
-    return again;
+    bool polled = x->polled;
+    x->polled = true;
+    return polled;
 }
 
 /* ---- POST /v1/classify ------------------------------------------------------------- */
@@ -34,19 +33,19 @@ static bool looks_again(exchange *x)
 typedef struct query {
     job *job;
     const request_limits *limits;
-    problem *wrong;
+    problem *problem;
 } query;
 
-static enum MHD_Result take_option(void *user, enum MHD_ValueKind kind, const char *name,
-                                   const char *value)
+static enum MHD_Result read_query_option(void *user, enum MHD_ValueKind kind,
+                                         const char *name, const char *value)
 {
     (void)kind;
     query *q = user;
-    return request_option(q->job, name, value, q->limits, q->wrong) ? MHD_YES : MHD_NO;
+    return request_option(q->job, name, value, q->limits, q->problem) ? MHD_YES : MHD_NO;
 }
 
-static enum MHD_Result look_for_stream(void *user, enum MHD_ValueKind kind,
-                                       const char *name, const char *value)
+static enum MHD_Result check_accept(void *user, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
 {
     (void)kind;
     bool *stream = user;
@@ -55,66 +54,64 @@ static enum MHD_Result look_for_stream(void *user, enum MHD_ValueKind kind,
     return MHD_YES;
 }
 
-/* What the headers say of the body, and of the answer that is wanted. */
+/* The kind of body, and whether the answer is streamed. */
 static bool read_headers(http_connection *c, request_kind *kind, bool *stream, problem *p)
 {
-    const char *coding =
-        MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Encoding");
+    const char *coding = http_header(c, "Content-Encoding");
     if (coding && strcasecmp(coding, "identity") != 0)
         return problem_set(p, 415, "unsupported_media_type",
-                           "found Content-Encoding: %.80s, wanted a body as it is",
-                           coding);
-    if (!request_kind_of(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type"),
-                         kind, p))
+                           "found Content-Encoding: %.80s, wanted a plain body", coding);
+    if (!request_kind_of(http_header(c, "Content-Type"), kind, p))
         return false;
     *stream = *kind == REQUEST_NDJSON;
-    MHD_get_connection_values(c, MHD_HEADER_KIND, look_for_stream, stream);
+    MHD_get_connection_values(c, MHD_HEADER_KIND, check_accept, stream);
     return true;
 }
 
-static bool can_answer(exchange *x, const job *j, problem *p)
+static bool model_can_answer(exchange *x, const job *j, problem *p)
 {
-    edition *e = model_slot_borrow(x->service->models);
-    bool can = edition_can_answer(e, &j->options, p);
-    edition_return(e);
+    loaded_model *m = model_slot_acquire(x->service->models);
+    bool can = loaded_model_can_answer(m, &j->options, p);
+    loaded_model_unref(m);
     return can;
 }
 
-/* The request as a job in the queue. */
-static bool begin_job(exchange *x, http_connection *c, problem *p)
+/* Turns the request into a job and queues it. */
+static bool start_job(exchange *x, http_connection *c, problem *p)
 {
     service *s = x->service;
     request_kind kind;
-    job *j = x->job = job_new(&s->held);
+    job *j = x->job = job_new(&s->bytes_held);
     query q = {j, &s->limits, p};
     if (!j)
-        return problem_set(p, 503, "out_of_memory", "no memory for a request");
+        return problem_out_of_memory(p, "a request");
     j->options = rf_answer_options_default();
     if (!read_headers(c, &kind, &j->stream, p))
         return false;
-    MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, take_option, &q);
+    MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, read_query_option, &q);
     if (p->status)
         return false;
     char *body = x->body.data;
     size_t len = x->body.len;
     x->body.data = NULL;
     rf_buffer_release(&x->body);
-    if (!request_read(j, kind, body, len, &s->limits, p) || !can_answer(x, j, p))
+    if (!request_read(j, kind, body, len, &s->limits, p) || !model_can_answer(x, j, p))
         return false;
     size_t ms = j->deadline_ms ? j->deadline_ms : s->limits.max_deadline_ms;
-    j->deadline = x->begun + 1e-3 * (double)ms;
+    j->deadline = x->started + 1e-3 * (double)ms;
     if (j->n == 0)
         return true; /* nothing to wait for */
     switch (queue_add(s->queue, j)) {
-    case QUEUE_TAKEN:
-        /* Not before: to the keeper a job without texts to finish is done. */
-        keeper_enter(s->keeper, x->connection, PHASE_WORKING, j);
+    case QUEUE_ADDED:
+        /* After queue_add: before it, no text counts as unfinished, and the job as done.
+         */
+        conn_enter(s->deadlines, x->connection, CONN_WORKING, j);
         return true;
     case QUEUE_FULL:
         return problem_set(p, 429, "queue_full",
                            "too many texts are waiting (at most %zu); try again later",
                            s->o.queue);
-    case QUEUE_CLOSED: problem_shutting_down(p); return false;
+    case QUEUE_CLOSED: return problem_shutting_down(p);
     }
     return false;
 }
@@ -139,19 +136,19 @@ static enum MHD_Result answer_classify(exchange *x, http_connection *c)
 {
     if (!x->job) {
         problem p = {0};
-        if (!begin_job(x, c, &p)) {
-            /* Before it is told: nothing of a bad request stays while that is read. */
-            job_leave(x->job);
+        if (!start_job(x, c, &p)) {
+            /* First free the memory: the client may be slow to read the answer. */
+            job_detach(x->job);
             x->job = NULL;
             return reply_problem(x, c, &p);
         }
         if (x->job->stream)
             return reply_stream(x, c);
     }
-    problem wrong;
-    if (!job_ready(x->job, looks_again(x) ? c : NULL, &wrong))
-        return MHD_YES; /* we are called again: at once, or when it was resumed */
-    return wrong.status ? reply_problem(x, c, &wrong) : reply_answers(x, c);
+    problem failure;
+    if (!job_ready(x->job, may_suspend(x) ? c : NULL, &failure))
+        return MHD_YES; /* called again at once, or after the connection is resumed */
+    return failure.status ? reply_problem(x, c, &failure) : reply_answers(x, c);
 }
 
 /* ---- GET /v1/model, /v1/map -------------------------------------------------------- */
@@ -166,23 +163,24 @@ static void put_promise(rf_text *t, const rf_model *model)
     rf_text_format(t,
                    "{\"max_false_accept\": %.9g, \"expected_false_accept\": %.9g, "
                    "\"low\": %.9g, \"high\": %.9g}",
-                   p.most, p.expected, p.low, p.high);
+                   p.max_accept, p.expected_accept, p.accept_low, p.accept_high);
 }
 
-static void put_server(rf_text *t, service *s, const edition *e)
+static void put_server(rf_text *t, service *s, const loaded_model *m)
 {
     const serve_options *o = &s->o;
     rf_text_put(t, "{");
-    put_name(t, "version", rf_version());
+    put_string(t, "version", rf_version());
     rf_text_put(t, ", ");
-    put_name(t, "kernels", rf_kernels_name());
+    put_string(t, "kernels", rf_kernels_name());
     rf_text_put(t, ", ");
-    put_name(t, "file", model_slot_path(s->models));
-    rf_text_format(t, ", \"generation\": %zu, \"loaded\": \"%s\"", e->number, e->loaded);
+    put_string(t, "file", model_slot_path(s->models));
+    rf_text_format(t, ", \"generation\": %zu, \"loaded\": \"%s\"", m->generation,
+                   m->loaded);
     rf_text_format(t, ", \"uptime_seconds\": %.3f, \"examples\": %s, \"map\": %s",
-                   clock_now() - s->started,
-                   rf_model_has_examples(e->model) ? "true" : "false",
-                   rf_model_map_size(e->model) ? "true" : "false");
+                   rf_clock_seconds() - s->started,
+                   rf_model_has_examples(m->model) ? "true" : "false",
+                   rf_model_map_size(m->model) ? "true" : "false");
     rf_text_format(t,
                    ", \"workers\": %zu, \"threads\": %zu, \"max_texts\": %zu, "
                    "\"max_text_bytes\": %zu, \"max_body_bytes\": %zu, "
@@ -193,17 +191,17 @@ static void put_server(rf_text *t, service *s, const edition *e)
 
 static enum MHD_Result answer_model(exchange *x, http_connection *c)
 {
-    edition *e = model_slot_borrow(x->service->models);
+    loaded_model *m = model_slot_acquire(x->service->models);
     rf_text t;
     rf_text_init(&t, REPLY_MAX, "an answer");
     rf_text_put(&t, "{\"model\": ");
-    rf_text_put(&t, rf_model_json(e->model));
+    rf_text_put(&t, rf_model_json(m->model));
     rf_text_put(&t, ", \"promise\": ");
-    put_promise(&t, e->model);
+    put_promise(&t, m->model);
     rf_text_put(&t, ", \"server\": ");
-    put_server(&t, x->service, e);
+    put_server(&t, x->service, m);
     rf_text_put(&t, "}\n");
-    edition_return(e);
+    loaded_model_unref(m);
     return reply_text(x, c, JSON, &t);
 }
 
@@ -225,19 +223,19 @@ static void put_map(rf_text *t, const rf_model *model)
 
 static enum MHD_Result answer_map(exchange *x, http_connection *c)
 {
-    edition *e = model_slot_borrow(x->service->models);
+    loaded_model *m = model_slot_acquire(x->service->models);
     enum MHD_Result result;
-    if (rf_model_map_size(e->model) == 0) {
+    if (rf_model_map_size(m->model) == 0) {
         problem p;
         problem_set(&p, 404, "no_map", "the model has no map");
         result = reply_problem(x, c, &p);
     } else {
         rf_text t;
         rf_text_init(&t, REPLY_MAX, "a map");
-        put_map(&t, e->model);
+        put_map(&t, m->model);
         result = reply_text(x, c, JSON, &t);
     }
-    edition_return(e);
+    loaded_model_unref(m);
     return result;
 }
 
@@ -250,18 +248,18 @@ static enum MHD_Result answer_reload(exchange *x, http_connection *c)
     rf_text t;
     if (s->tokens.n == 0) {
         problem_set(&p, 403, "forbidden",
-                    "a server without a token reloads on SIGHUP only");
+                    "without a token, only SIGHUP reloads the model");
         return reply_problem(x, c, &p);
     }
-    if (x->reload_number == 0) { /* a reload that failed was answered by handle() */
-        if (!looks_again(x) || service_ask_reload(s, x, c))
-            return MHD_YES; /* at once, or suspended; we are called again */
+    if (x->reload_generation == 0) { /* a failed one was answered by handle_request */
+        if (!may_suspend(x) || service_request_reload(s, x, c))
+            return MHD_YES; /* as in answer_classify */
         problem_shutting_down(&p);
         return reply_problem(x, c, &p);
     }
     rf_text_init(&t, REPLY_MAX, "an answer");
-    rf_text_format(&t, "{\"generation\": %zu, ", x->reload_number);
-    put_name(&t, "file", model_slot_path(s->models));
+    rf_text_format(&t, "{\"generation\": %zu, ", x->reload_generation);
+    put_string(&t, "file", model_slot_path(s->models));
     rf_text_put(&t, "}\n");
     return reply_text(x, c, JSON, &t);
 }
@@ -269,14 +267,17 @@ static enum MHD_Result answer_reload(exchange *x, http_connection *c)
 static enum MHD_Result answer_metrics(exchange *x, http_connection *c)
 {
     service *s = x->service;
-    edition *e = model_slot_borrow(s->models);
-    metrics_state now = {queue_waiting(s->queue), e->number, clock_now() - s->started,
-                         log_lost()};
+    loaded_model *m = model_slot_acquire(s->models);
+    metrics_state now = {.queue_texts = queue_waiting(s->queue),
+                         .generation = m->generation,
+                         .models = loaded_models_in_memory(),
+                         .uptime = rf_clock_seconds() - s->started,
+                         .log_lost = log_lost()};
     rf_text t;
     rf_text_init(&t, REPLY_MAX, "metrics");
     metrics_write(&s->counts, &now, &t);
-    edition_write_counts(e, &t);
-    edition_return(e);
+    loaded_model_write_counts(m, &t);
+    loaded_model_unref(m);
     return reply_text(x, c, "text/plain; version=0.0.4; charset=utf-8", &t);
 }
 
@@ -309,7 +310,7 @@ static enum MHD_Result answer_page(exchange *x, http_connection *c)
 
 const route *route_find(const char *path)
 {
-    /* Clients may send the whole address (RFC 9112, 3.2.2). */
+    /* The target may be a full URL (RFC 9112, 3.2.2). */
     if (strncasecmp(path, "http://", 7) == 0)
         path = strchr(path + 7, '/');
     else if (strncasecmp(path, "https://", 8) == 0)

@@ -1,15 +1,15 @@
 /*
- * serve.c - the life of the service: start, signals, reload, drain
+ * serve.c - the life cycle of the service: start, signals, reload, drain
  *
- * The main thread waits for signals. SIGHUP loads the model again; SIGTERM and SIGINT end
- * the service: no new connections, every request that was begun is answered, then all
- * stops. A second one ends it at once.
+ * The main thread waits for signals. SIGHUP reloads the model. SIGTERM and SIGINT request
+ * a stop: no new connections, requests in progress are answered, then the service ends. A
+ * second stop request ends it without waiting.
  */
 #include "serve.h"
 
 #include "assets.h"
 #include "base/team.h"
-#include "clock.h"
+#include "base/clock.h"
 #include "listener.h"
 #include "log.h"
 #include "service.h"
@@ -26,9 +26,9 @@
 #include <unistd.h>
 
 #define TOKENS_PER_THREAD 512 /* of a batch: see docs/SPEED.md */
-#define FEW_THREADS 4         /* per worker or more, unless told otherwise */
-#define SPARE_FILES 64        /* beyond those of connections */
-#define LAST_WORDS 50         /* hundredths of a second for the next answer to be sent */
+#define THREADS_PER_WORKER 4  /* at least, by default */
+#define SPARE_FILES 64        /* open files besides connections */
+#define FLUSH_TICKS 50 /* of 10 ms: how long to wait for the next answer to be sent */
 
 serve_options serve_options_default(void)
 {
@@ -47,21 +47,21 @@ serve_options serve_options_default(void)
 
 /* ---- Reload ------------------------------------------------------------------------ */
 
-bool service_ask_reload(service *s, exchange *x, struct MHD_Connection *c)
+bool service_request_reload(service *s, exchange *x, struct MHD_Connection *c)
 {
-    keeper_enter(s->keeper, x->connection, PHASE_WORKING, NULL);
+    conn_enter(s->deadlines, x->connection, CONN_WORKING, NULL);
     pthread_mutex_lock(&s->reload_lock);
-    bool taken = !s->no_more_reloads;
-    if (taken) {
+    bool accepted = !s->no_more_reloads;
+    if (accepted) {
         x->waiting = c;
         x->next_reload = s->reloads;
         s->reloads = x;
         MHD_suspend_connection(c);
     }
     pthread_mutex_unlock(&s->reload_lock);
-    if (taken)
+    if (accepted)
         pthread_kill(s->main_thread, SIGHUP);
-    return taken;
+    return accepted;
 }
 
 static exchange *take_reloads(service *s)
@@ -73,48 +73,54 @@ static exchange *take_reloads(service *s)
     return all;
 }
 
-/* Those who asked before loading began get to know how it went. */
-static void answer_reloads(service *s, exchange *x, const problem *wrong, size_t number)
+/* Resumes the requests that were waiting when loading began. failure: NULL on success. */
+static void answer_reloads(service *s, exchange *x, const problem *failure,
+                           size_t generation)
 {
     pthread_mutex_lock(&s->reload_lock); /* they were suspended under it */
     for (exchange *next; x; x = next) {
         next = x->next_reload;
-        x->reload_number = number;
-        if (wrong)
-            x->wrong = *wrong;
+        x->reload_generation = generation;
+        if (failure)
+            x->refusal = *failure;
         MHD_resume_connection(x->waiting);
     }
     pthread_mutex_unlock(&s->reload_lock);
 }
 
-static void reload(service *s)
+static const char *plural(size_t n, const char *one, const char *many)
 {
-    rf_error err = {0};
-    problem wrong = {0};
-    exchange *waiting = take_reloads(s);
-    double begun = clock_now();
-    rf_status st = model_slot_reload(s->models, &err);
-    if (st != RF_OK) {
-        atomic_fetch_add(&s->counts.reloads_failed, 1);
-        log_line("reload failed, the old model goes on serving: %s", err.msg);
-        problem_set(&wrong, 422, "bad_model", "the old model goes on serving: %s",
-                    err.msg);
-        answer_reloads(s, waiting, &wrong, 0);
-        return;
-    }
-    queue_poke(s->queue); /* workers that wait let go of the old model */
-    atomic_fetch_add(&s->counts.reloads_ok, 1);
-    edition *e = model_slot_borrow(s->models);
-    log_line("loaded %s again in %.1f s: model number %zu, %zu classes",
-             model_slot_path(s->models), clock_now() - begun, e->number,
-             rf_model_classes(e->model));
-    answer_reloads(s, waiting, NULL, e->number);
-    edition_return(e);
+    return n == 1 ? one : many;
 }
 
-/* ---- Signals and the end ----------------------------------------------------------- */
+static void reload_model(service *s)
+{
+    rf_error err = {0};
+    exchange *waiting = take_reloads(s);
+    double start = rf_clock_seconds();
+    if (model_slot_reload(s->models, &err) != RF_OK) {
+        problem failure = {0};
+        atomic_fetch_add(&s->counts.reloads_failed, 1);
+        log_line("reload failed, still serving the old model: %s", err.msg);
+        problem_set(&failure, 422, "bad_model", "still serving the old model: %s",
+                    err.msg);
+        answer_reloads(s, waiting, &failure, 0);
+        return;
+    }
+    queue_poke(s->queue); /* idle workers drop the old model */
+    atomic_fetch_add(&s->counts.reloads_ok, 1);
+    loaded_model *m = model_slot_acquire(s->models);
+    size_t classes = rf_model_classes(m->model);
+    log_line("reloaded %s in %.1f s: generation %zu, %zu %s", model_slot_path(s->models),
+             rf_clock_seconds() - start, m->generation, classes,
+             plural(classes, "class", "classes"));
+    answer_reloads(s, waiting, NULL, m->generation);
+    loaded_model_unref(m);
+}
 
-static sigset_t our_signals(void)
+/* ---- Signals ----------------------------------------------------------------------- */
+
+static sigset_t handled_signals(void)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -124,16 +130,34 @@ static sigset_t our_signals(void)
     return set;
 }
 
-/* Who had connected, though nobody had accepted yet, is let in as far as there is room;
- * whoever comes later is turned away. The daemon may still touch the socket, which is
- * returned: it can be closed when the daemon has ended.
+/* Reloads on SIGHUP; returns on a stop request. */
+static void wait_for_stop(service *s)
+{
+    sigset_t set = handled_signals(), stops = set;
+    struct timespec no_wait = {0};
+    sigdelset(&stops, SIGHUP);
+    for (;;) {
+        int caught = sigwaitinfo(&set, NULL);
+        /* The kernel delivers SIGHUP first: a storm of them must not hide SIGTERM. */
+        if (caught == SIGHUP && sigtimedwait(&stops, NULL, &no_wait) < 0)
+            reload_model(s);
+        else if (caught > 0)
+            return;
+    }
+}
+
+/* ---- Stopping ---------------------------------------------------------------------- */
+
+/* Accepts the connections that are still in the backlog, up to the limit: to their
+ * clients they are established. Later ones are refused. Returns the socket, which the
+ * daemon may still use: close it after the daemon has stopped.
  *
- * libmicrohttpd 0.9.75 keeps a lock, for ever, when it is handed more connections than
- * its limit allows. So we count; it may be accepting one more at this moment. */
+ * libmicrohttpd 0.9.75 deadlocks if it is handed more connections than its limit, so we
+ * count. It may be accepting one more at this moment, hence the 1. */
 static int stop_listening(service *s, struct MHD_Daemon *daemon)
 {
     int c, fd = MHD_quiesce_daemon(daemon);
-    size_t n = keeper_connections(s->keeper) + 1;
+    size_t n = conn_deadlines_count(s->deadlines) + 1;
     for (; fd >= 0 && n < s->o.max_connections; n++) {
         struct sockaddr_storage from;
         socklen_t len = sizeof from;
@@ -146,45 +170,45 @@ static int stop_listening(service *s, struct MHD_Daemon *daemon)
     return fd;
 }
 
+/* Lets requests in progress finish, until the time is up or a second stop request comes;
+ * fails the rest. */
 static void drain(service *s)
 {
-    sigset_t set = our_signals();
+    sigset_t set = handled_signals();
     struct timespec tick = {0, 20000000};
-    problem ending = {0};
-    double end = clock_now() + s->o.drain;
-    log_line("ending: answering what was begun");
-    keeper_drain(s->keeper);
-    problem_shutting_down(&ending);
+    problem stopping = {0};
+    double end = rf_clock_seconds() + s->o.drain;
+    log_line("stopping: finishing requests in progress");
+    conn_deadlines_drain(s->deadlines);
+    problem_shutting_down(&stopping);
     pthread_mutex_lock(&s->reload_lock);
     s->no_more_reloads = true;
     pthread_mutex_unlock(&s->reload_lock);
-    answer_reloads(s, take_reloads(s), &ending, 0);
-    while (keeper_connections(s->keeper) > 0 && clock_now() < end) {
+    answer_reloads(s, take_reloads(s), &stopping, 0);
+    while (conn_deadlines_count(s->deadlines) > 0 && rf_clock_seconds() < end) {
         int caught = sigtimedwait(&set, NULL, &tick);
         if (caught == SIGTERM || caught == SIGINT)
             break;
     }
-    keeper_expire_jobs(s->keeper, &ending);
+    conn_deadlines_expire_jobs(s->deadlines, &stopping);
 }
 
-static void wait_for_the_end(service *s)
+/* Waits until all answers are sent, or none has been for FLUSH_TICKS. */
+static void flush_answers(service *s)
 {
-    sigset_t set = our_signals(), ends = set;
-    struct timespec now = {0};
-    sigdelset(&ends, SIGHUP);
-    for (;;) {
-        int caught = sigwaitinfo(&set, NULL);
-        /* The system hands out SIGHUP first; many of them must not hide the end. */
-        if (caught == SIGHUP && sigtimedwait(&ends, NULL, &now) < 0)
-            reload(s);
-        else if (caught > 0)
-            return;
+    size_t left = atomic_load(&s->counts.active);
+    for (int i = 0; i < FLUSH_TICKS && left > 0; i++) {
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+        size_t now = atomic_load(&s->counts.active);
+        if (now < left)
+            i = 0;
+        left = now;
     }
 }
 
-/* ---- The start --------------------------------------------------------------------- */
+/* ---- Options ----------------------------------------------------------------------- */
 
-/* Room for that many connections, as far as the system lets us. */
+/* Allows that many connections, as far as the system permits. */
 static void raise_file_limit(serve_options *o)
 {
     struct rlimit r;
@@ -203,7 +227,7 @@ static void raise_file_limit(serve_options *o)
     }
 }
 
-/* "https://example.org:8080", as browsers write it in the header: nothing behind it. */
+/* "https://example.org:8080", as browsers send it: no path. */
 static bool is_origin(const char *s)
 {
     const char *host = strstr(s, "://");
@@ -211,10 +235,11 @@ static bool is_origin(const char *s)
            (host && host > s && host[3] && !strpbrk(host + 3, "/?#"));
 }
 
-static rf_status check(const serve_options *o, rf_error *err)
+static rf_status check_options(const serve_options *o, rf_error *err)
 {
     if (!o->tls_cert != !o->tls_key)
-        return rf_fail(err, RF_ERR_ARG, 0, "--tls-cert and --tls-key belong together");
+        return rf_fail(err, RF_ERR_ARG, 0,
+                       "--tls-cert and --tls-key must be given together");
     if (o->allow_origin &&
         (!is_origin(o->allow_origin) || strpbrk(o->allow_origin, "\r\n\t ,")))
         return rf_fail(err, RF_ERR_ARG, 0,
@@ -233,110 +258,111 @@ static void choose_threads(serve_options *o)
 {
     size_t cpus = rf_cpu_count();
     if (!o->workers)
-        o->workers = at_least_one(cpus / (o->threads ? o->threads : FEW_THREADS));
+        o->workers = at_least_one(cpus / (o->threads ? o->threads : THREADS_PER_WORKER));
     if (!o->threads)
         o->threads = at_least_one(cpus / o->workers);
     if (!o->batch_tokens)
         o->batch_tokens = TOKENS_PER_THREAD * o->threads;
 }
 
+/* ---- Start to end ------------------------------------------------------------------ */
+
 static void announce(const service *s, const listener *l)
 {
-    edition *e = model_slot_borrow(s->models);
+    loaded_model *m = model_slot_acquire(s->models);
+    size_t classes = rf_model_classes(m->model);
     if (geteuid() == 0)
         log_line("running as root, which is not needed");
-    log_line("%s: %zu classes; %zu worker%s of %zu thread%s", model_slot_path(s->models),
-             rf_model_classes(e->model), s->o.workers, s->o.workers == 1 ? "" : "s",
-             s->o.threads, s->o.threads == 1 ? "" : "s");
-    log_line("listening on %s://%s", s->o.tls_cert ? "https" : "http", l->where);
-    edition_return(e);
+    log_line("%s: %zu %s; %zu %s of %zu %s", model_slot_path(s->models), classes,
+             plural(classes, "class", "classes"), s->o.workers,
+             plural(s->o.workers, "worker", "workers"), s->o.threads,
+             plural(s->o.threads, "thread", "threads"));
+    log_line("listening on %s://%s", s->o.tls_cert ? "https" : "http", l->address);
+    loaded_model_unref(m);
 }
 
-/* Answers that are on their way arrive, however many there are, as long as one after the
- * other does. */
-static void say_last_words(service *s)
-{
-    size_t left = atomic_load(&s->counts.active);
-    for (int i = 0; i < LAST_WORDS && left > 0; i++) {
-        nanosleep(&(struct timespec){0, 10000000}, NULL);
-        size_t now = atomic_load(&s->counts.active);
-        if (now < left)
-            i = 0;
-        left = now;
-    }
-}
-
-/* Everything but the socket is there. */
+/* Runs the service on a socket until it has stopped. */
 static rf_status serve_on(service *s, listener *l, rf_error *err)
 {
-    crew *workers =
-        crew_new(s->o.workers, s->o.batch_tokens, s->queue, s->models, &s->counts, err);
+    worker_pool *workers = worker_pool_new(s->o.workers, s->o.batch_tokens, s->queue,
+                                           s->models, &s->counts, err);
     struct MHD_Daemon *daemon = workers ? http_start(s, l->fd, err) : NULL;
     if (daemon) {
-        l->fd = -1; /* the daemon's from now on */
+        l->fd = -1; /* the daemon owns it now */
         announce(s, l);
-        wait_for_the_end(s);
+        wait_for_stop(s);
         atomic_store(&s->draining, true);
         l->fd = stop_listening(s, daemon);
         drain(s);
     }
-    crew_free(workers); /* before the daemon: workers resume connections */
+    worker_pool_free(workers); /* before the daemon: workers resume connections */
     if (!daemon)
         return err->code;
-    say_last_words(s);
+    flush_answers(s);
     MHD_stop_daemon(daemon);
-    log_line("ended");
+    log_line("stopped");
     return RF_OK;
 }
 
-static rf_status prepare(service *s, rf_error *err)
+/* Everything but the socket and the threads that use it. */
+static rf_status service_init(service *s, rf_error *err)
 {
     const serve_options *o = &s->o;
-    keeper_limits times = {o->idle_timeout, o->receive_timeout, o->send_timeout,
-                           o->max_connections};
+    conn_limits limits = {o->idle_timeout, o->receive_timeout, o->send_timeout,
+                          o->max_connections};
     s->limits = (request_limits){o->max_texts, o->max_text_bytes,
                                  (size_t)ceil(1e3 * o->deadline)};
-    s->started = clock_now();
+    s->started = rf_clock_seconds();
     s->main_thread = pthread_self();
     pthread_mutex_init(&s->reload_lock, NULL);
     assets_policy(s->policy, sizeof s->policy);
     s->queue = queue_new(o->queue, err);
     s->models = s->queue ? model_slot_new(o->model, o->workers, o->threads, err) : NULL;
-    s->keeper = s->models ? keeper_new(&times, err) : NULL;
-    return s->keeper ? RF_OK : err->code;
+    s->deadlines = s->models ? conn_deadlines_new(&limits, err) : NULL;
+    return s->deadlines ? RF_OK : err->code;
+}
+
+static void service_release(service *s)
+{
+    conn_deadlines_free(s->deadlines);
+    model_slot_free(s->models);
+    queue_free(s->queue);
+}
+
+/* Before any thread is started, as threads inherit the mask: only the main thread takes
+ * signals, and a SIGHUP that comes early waits. */
+static void set_up_signals(void)
+{
+    sigset_t set = handled_signals();
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a model above the file size limit is an error */
 }
 
 rf_status serve_run(const serve_options *options, rf_error *err)
 {
     service s = {.o = *options};
     listener l = {.fd = -1};
-    sigset_t set = our_signals();
-    /* First of all: a SIGHUP that comes early waits. Every thread inherits this; only the
-     * main thread takes them. */
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a model too large for the system's limit is an error */
-    rf_status st = check(&s.o, err);
+    set_up_signals();
+    rf_status st = check_options(&s.o, err);
     if (st == RF_OK && s.o.token_file)
         st = tokens_read(&s.tokens, s.o.token_file, err);
     if (st == RF_OK)
         st = listener_open(&l, s.o.listen, s.tokens.n == 0 && !s.o.insecure, err);
     if (st != RF_OK)
         return st;
-    /* By default glibc keeps up to 64 MiB of what a big request needed, per thread. */
+    /* By default glibc keeps up to 64 MiB of freed memory per thread. */
     mallopt(M_TRIM_THRESHOLD, 128 << 10);
     choose_threads(&s.o);
     if (s.o.max_texts > s.o.queue)
-        s.o.max_texts = s.o.queue; /* more could never be taken */
+        s.o.max_texts = s.o.queue; /* more would never fit */
     raise_file_limit(&s.o);
     st = log_start(err);
     if (st == RF_OK)
-        st = prepare(&s, err);
+        st = service_init(&s, err);
     if (st == RF_OK)
         st = serve_on(&s, &l, err);
-    keeper_free(s.keeper);
-    model_slot_free(s.models);
-    queue_free(s.queue);
+    service_release(&s);
     log_stop();
     if (l.fd >= 0)
         close(l.fd);

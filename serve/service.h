@@ -1,10 +1,10 @@
 /*
- * service.h - what the parts of the running service share
+ * service.h - the state of the running service, and the functions its parts share
  */
 #ifndef RF_SERVE_SERVICE_H
 #define RF_SERVE_SERVICE_H
 
-#include "keeper.h"
+#include "conn_deadlines.h"
 #include "metrics.h"
 #include "model_slot.h"
 #include "queue.h"
@@ -21,15 +21,15 @@ typedef struct service {
     request_limits limits;
     model_slot *models;
     queue *queue;
-    keeper *keeper;
+    conn_deadlines *deadlines;
     tokens tokens;
     metrics counts;
     char policy[300]; /* Content-Security-Policy of the page */
     double started;
     atomic_bool draining;
-    atomic_size_t held; /* bytes of requests and answers in memory */
+    atomic_size_t bytes_held; /* of requests and answers in memory */
 
-    /* Requests that wait for a reload, which the main thread does. */
+    /* Requests that wait for a reload by the main thread. */
     pthread_t main_thread;
     pthread_mutex_t reload_lock;
     struct exchange *reloads;
@@ -39,51 +39,51 @@ typedef struct service {
 /* A request and its answer, from the first line to the last byte. */
 typedef struct exchange {
     service *service;
-    kept *connection;
+    conn *connection;
     endpoint endpoint;
     const struct route *route;
-    double begun;
-    bool active;     /* counted as such */
-    bool looked;     /* see looks_again() in routes.c */
-    bool takes_body; /* else it is dropped */
+    double started;
+    bool active;     /* headers are read; counted in metrics.active */
+    bool polled;     /* see may_suspend() in routes.c */
+    bool takes_body; /* else the body is dropped */
     rf_buffer body;
-    size_t held; /* bytes that it had */
+    size_t bytes_held; /* received; they stay counted until the exchange ends */
     job *job;
-    problem wrong;   /* known before the request was read to its end */
+    problem refusal; /* decided before the whole request was read, or by a reload */
     unsigned status; /* of the answer; 0: none yet */
-    bool close;      /* the connection, after the answer */
-    bool at_once;    /* wrong is told before the body was read */
+    bool close;      /* close the connection after the answer */
+    bool refuse_now; /* without reading the body */
 
-    size_t reload_number; /* of the model that it asked for; 0: none yet */
+    size_t reload_generation; /* of the model that was loaded on request; 0: none yet */
     struct exchange *next_reload;
     struct MHD_Connection *waiting; /* suspended until the reload, or the next lines */
 } exchange;
 
-/* http.c: libmicrohttpd's side. NULL on failure. fd stays the caller's on failure. */
+/* http.c: the callbacks of libmicrohttpd. NULL on failure; then fd stays the caller's. */
 struct MHD_Daemon *http_start(service *s, int fd, rf_error *err);
 
-/* door.c: what can be said of a request before its body came. If it is refused x->wrong
- * says why. */
-bool door_admit(exchange *x, struct MHD_Connection *c, const char *url,
-                const char *method, const char *version);
-bool door_too_large(exchange *x); /* refuses it; always false */
-/* Slow clients hold what they send and what they do not read: if all of them hold too
- * much it is refused. */
-bool door_memory_full(exchange *x);
+/* admission.c: all checks that need only the headers. If false, x->refusal says why. */
+bool admission_check(exchange *x, struct MHD_Connection *c, const char *url,
+                     const char *method, const char *version);
+bool admission_refuse_large(exchange *x); /* sets the refusal; always false */
+/* True, with a refusal, if requests and answers take too much memory together: slow
+ * clients hold what they send and what they do not read. */
+bool admission_memory_full(exchange *x);
+const char *http_header(struct MHD_Connection *c, const char *name); /* NULL if absent */
 
-/* routes.c: what to do with a request. */
+/* routes.c: the endpoints. */
 typedef struct route {
     const char *path;
-    const char *allow; /* methods, as in the header */
+    const char *allow; /* methods, as in the Allow header */
     endpoint endpoint;
-    bool open; /* for everybody, token or not */
+    bool open; /* needs no token */
     enum MHD_Result (*answer)(exchange *x, struct MHD_Connection *c);
 } route;
-const route *route_find(const char *path);
+const route *route_find(const char *path); /* NULL if there is none */
 
-/* reply.c: how answers are sent. All return what libmicrohttpd wants. */
+/* reply.c: sending answers. All return what the library's handler has to return. */
 enum MHD_Result reply_problem(exchange *x, struct MHD_Connection *c, const problem *p);
-/* The text becomes the answer's. If it is broken for lack of memory that is told. */
+/* Takes the text over. If it ran out of memory, the answer is that problem. */
 enum MHD_Result reply_text(exchange *x, struct MHD_Connection *c, const char *type,
                            rf_text *t);
 enum MHD_Result reply_constant(exchange *x, struct MHD_Connection *c, const char *type,
@@ -91,9 +91,9 @@ enum MHD_Result reply_constant(exchange *x, struct MHD_Connection *c, const char
 enum MHD_Result reply_empty(exchange *x, struct MHD_Connection *c, unsigned status);
 enum MHD_Result reply_stream(exchange *x, struct MHD_Connection *c);
 
-/* serve.c: asks the main thread for a reload; the exchange is resumed when it is done.
- * False if it is too late for that. */
-bool service_ask_reload(service *s, exchange *x, struct MHD_Connection *c);
+/* serve.c: suspends the exchange until the main thread has reloaded the model. False if
+ * the service is already stopping. */
+bool service_request_reload(service *s, exchange *x, struct MHD_Connection *c);
 
 #define REPLY_MAX ((size_t)1 << 30) /* bytes of an answer */
 

@@ -1,3 +1,4 @@
+/* tokens.c - read the token file, and check the token of a request */
 #include "tokens.h"
 
 #include "base/file.h"
@@ -26,13 +27,14 @@ static rf_status add_line(tokens *t, const char *line, size_t len, const char *p
     for (size_t i = 0; i < len; i++)
         if (line[i] <= ' ' || line[i] > '~')
             return rf_fail(err, RF_ERR_FORMAT, number,
-                           "%s: line %zu: a token holds visible ASCII characters only",
+                           "%s: line %zu: a token may hold only visible ASCII characters",
                            path, number);
     if (len < MIN_TOKEN)
-        return rf_fail(err, RF_ERR_FORMAT, number,
-                       "%s: line %zu: a token of %zu characters, wanted at least %d "
-                       "(openssl rand -hex 32 makes a good one)",
-                       path, number, len, MIN_TOKEN);
+        return rf_fail(
+            err, RF_ERR_FORMAT, number,
+            "%s: line %zu: found a token of %zu characters, wanted at least %d "
+            "(openssl rand -hex 32 makes a good one)",
+            path, number, len, MIN_TOKEN);
     if (t->n == TOKENS_MAX)
         return rf_fail(err, RF_ERR_LIMIT, number, "%s: more than %d tokens", path,
                        TOKENS_MAX);
@@ -55,7 +57,7 @@ rf_status tokens_read(tokens *t, const char *path, rf_error *err)
         memset(b.data, 0, b.len);
     rf_buffer_release(&b);
     if (st == RF_OK && t->n == 0)
-        st = rf_fail(err, RF_ERR_FORMAT, 0, "%s: no token in it; wanted one per line",
+        st = rf_fail(err, RF_ERR_FORMAT, 0, "%s: found no token, wanted one per line",
                      path);
     return st;
 }

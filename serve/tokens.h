@@ -1,8 +1,8 @@
 /*
- * tokens.h - who may ask: bearer tokens
+ * tokens.h - bearer tokens: who may use the service
  *
- * Only digests are kept. The token of a request is digested and compared with every one
- * of them, byte by byte to the end: the time tells neither length nor content.
+ * Only digests are kept. The token of a request is digested and compared with all of them
+ * in constant time, which reveals neither length nor content.
  */
 #ifndef RF_SERVE_TOKENS_H
 #define RF_SERVE_TOKENS_H
@@ -12,14 +12,14 @@
 #define TOKENS_MAX 64
 
 typedef struct tokens {
-    size_t n; /* 0: everybody may ask */
+    size_t n; /* 0: no token is required */
     unsigned char digests[TOKENS_MAX][RF_SHA256_SIZE];
 } tokens;
 
-/* One token per line; empty lines and lines that begin with # do not count. */
+/* One token per line; empty lines and lines that start with # are skipped. */
 rf_status tokens_read(tokens *t, const char *path, rf_error *err);
 
-/* The value of a header "Authorization"; may be NULL. */
+/* authorization: the value of that header, may be NULL. */
 bool tokens_allow(const tokens *t, const char *authorization);
 
 #endif

@@ -1,6 +1,8 @@
+/* worker.c - the batches of a worker, and the pool of workers */
 #include "worker.h"
 
-#include "clock.h"
+#include "base/clock.h"
+#include "thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,47 +11,48 @@
 #define MAX_BATCH 1024 /* texts */
 
 typedef struct worker {
-    struct crew *crew;
+    struct worker_pool *pool;
     size_t number;
     pthread_t thread;
-    edition *mine;
+    loaded_model *current;
     queue_item items[MAX_BATCH];
     const char *texts[MAX_BATCH];
     size_t lens[MAX_BATCH];
-    size_t answered; /* of the batch */
+    size_t answered; /* texts of the batch so far */
 } worker;
 
-struct crew {
+struct worker_pool {
     queue *queue;
     model_slot *models;
     metrics *counts;
     size_t max_tokens;
-    size_t n; /* that were started */
+    size_t n; /* workers started */
     worker *workers;
 };
 
 /* ---- One batch --------------------------------------------------------------------- */
 
-/* The session's sink: a text that cannot be put into words fails alone. */
-static rf_status take_decision(void *user, const rf_decision *d, rf_error *err)
+/* Called by the session for each text in order. If the JSON of an answer cannot be
+ * written, only that text fails. */
+static rf_status take_decision(void *user, const rf_decision *d, rf_error *unused)
 {
-    (void)err;
+    (void)unused;
     worker *w = user;
     queue_item it = w->items[w->answered++];
-    rf_error wrong = {0};
+    rf_error err = {0};
     problem p = {0};
     char *json = NULL;
     size_t len = 0;
-    /* The model may be a newer one than that which the request was checked for. */
+    /* The request may have been checked against an older model. */
     const rf_answer_options *o = &it.job->options;
-    if (edition_can_answer(w->mine, o, &p) &&
-        rf_decision_json(w->mine->model, d, o, &json, &len, &wrong) != RF_OK)
-        problem_from(&p, &wrong);
+    if (loaded_model_can_answer(w->current, o, &p) &&
+        rf_decision_json(w->current->model, d, o, &json, &len, &err) != RF_OK)
+        problem_from(&p, &err);
     if (json) {
-        edition_count(w->mine, d->class_index);
-        atomic_fetch_add(&w->crew->counts->texts, 1);
+        loaded_model_count(w->current, d->class_index);
+        atomic_fetch_add(&w->pool->counts->texts, 1);
         if (d->class_index == RF_OPEN)
-            atomic_fetch_add(&w->crew->counts->open, 1);
+            atomic_fetch_add(&w->pool->counts->open, 1);
     }
     job_finish(it.job, it.text, json, len, &p);
     return RF_OK;
@@ -57,8 +60,8 @@ static rf_status take_decision(void *user, const rf_decision *d, rf_error *err)
 
 static rf_status classify(worker *w, size_t from, size_t n, rf_error *err)
 {
-    return rf_classify_all(w->mine->sessions[w->number], w->texts + from, w->lens + from,
-                           n, take_decision, w, err);
+    return rf_classify_all(w->current->sessions[w->number], w->texts + from,
+                           w->lens + from, n, take_decision, w, err);
 }
 
 static void run_batch(worker *w, size_t n)
@@ -73,7 +76,7 @@ static void run_batch(worker *w, size_t n)
     w->answered = 0;
     if (classify(w, 0, n, &err) == RF_OK)
         return;
-    while (w->answered < n) { /* what is left, one by one */
+    while (w->answered < n) { /* the rest, one by one */
         size_t i = w->answered;
         if (classify(w, i, 1, &err) == RF_OK)
             continue;
@@ -83,65 +86,62 @@ static void run_batch(worker *w, size_t n)
     }
 }
 
-static void *work(void *arg)
+static void *worker_main(void *arg)
 {
     worker *w = arg;
-    crew *c = w->crew;
+    worker_pool *p = w->pool;
     char name[16];
     queue_view view = {0};
     snprintf(name, sizeof name, "rf-worker-%zu", w->number);
     prctl(PR_SET_NAME, name);
     while (!view.closed) {
-        size_t n = queue_take(c->queue, w->items, MAX_BATCH, c->max_tokens, &view);
-        model_slot_refresh(c->models, &w->mine);
+        size_t n = queue_take(p->queue, w->items, MAX_BATCH, p->max_tokens, &view);
+        model_slot_refresh(p->models, &w->current);
         if (n == 0)
             continue;
-        double begun = clock_now();
+        double start = rf_clock_seconds();
         run_batch(w, n);
-        metrics_batch(c->counts, n, clock_now() - begun);
+        metrics_batch(p->counts, n, rf_clock_seconds() - start);
     }
-    edition_return(w->mine);
+    loaded_model_unref(w->current);
     return NULL;
 }
 
-/* ---- The crew ---------------------------------------------------------------------- */
+/* ---- The pool ---------------------------------------------------------------------- */
 
-crew *crew_new(size_t workers, size_t max_tokens, queue *q, model_slot *models,
-               metrics *counts, rf_error *err)
+worker_pool *worker_pool_new(size_t workers, size_t max_tokens, queue *q,
+                             model_slot *models, metrics *counts, rf_error *err)
 {
-    crew *c = calloc(1, sizeof *c);
+    worker_pool *p = calloc(1, sizeof *p);
     worker *all = calloc(workers, sizeof *all);
-    if (!c || !all) {
-        free(c);
+    if (!p || !all) {
+        free(p);
         free(all);
         rf_fail_nomem(err, workers * sizeof *all, "workers");
         return NULL;
     }
-    *c = (crew){q, models, counts, max_tokens, 0, all};
-    for (; c->n < workers; c->n++) {
-        worker *w = &all[c->n];
-        w->crew = c;
-        w->number = c->n;
-        w->mine = model_slot_borrow(models);
-        int code = pthread_create(&w->thread, NULL, work, w);
-        if (code != 0) {
-            edition_return(w->mine);
-            rf_fail(err, RF_ERR_IO, 0, "cannot start worker %zu of %zu (error %d)",
-                    c->n + 1, workers, code);
-            crew_free(c);
+    *p = (worker_pool){q, models, counts, max_tokens, 0, all};
+    for (; p->n < workers; p->n++) {
+        worker *w = &all[p->n];
+        w->pool = p;
+        w->number = p->n;
+        w->current = model_slot_acquire(models);
+        if (thread_start(&w->thread, worker_main, w, "a worker", err) != RF_OK) {
+            loaded_model_unref(w->current);
+            worker_pool_free(p);
             return NULL;
         }
     }
-    return c;
+    return p;
 }
 
-void crew_free(crew *c)
+void worker_pool_free(worker_pool *p)
 {
-    if (!c)
+    if (!p)
         return;
-    queue_close(c->queue);
-    for (size_t i = 0; i < c->n; i++)
-        pthread_join(c->workers[i].thread, NULL);
-    free(c->workers);
-    free(c);
+    queue_close(p->queue);
+    for (size_t i = 0; i < p->n; i++)
+        pthread_join(p->workers[i].thread, NULL);
+    free(p->workers);
+    free(p);
 }

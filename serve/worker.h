@@ -1,9 +1,9 @@
 /*
  * worker.h - threads that take texts from the queue and answer them
  *
- * Each has its own session of the current model and looks for a newer one between two
- * batches. A batch that fails for lack of memory is tried again text by text, so that
- * only what really cannot be answered is refused.
+ * Each worker has its own session of the current model, and switches to a newer model
+ * between batches. If a batch fails (no memory), its texts are tried one by one, so that
+ * only those that cannot be answered fail.
  */
 #ifndef RF_SERVE_WORKER_H
 #define RF_SERVE_WORKER_H
@@ -12,11 +12,11 @@
 #include "model_slot.h"
 #include "queue.h"
 
-typedef struct crew crew;
+typedef struct worker_pool worker_pool;
 
-crew *crew_new(size_t workers, size_t max_tokens, queue *q, model_slot *models,
-               metrics *counts, rf_error *err);
-/* Closes the queue, waits until it is empty and ends the workers. */
-void crew_free(crew *c);
+worker_pool *worker_pool_new(size_t workers, size_t max_tokens, queue *q,
+                             model_slot *models, metrics *counts, rf_error *err);
+/* Closes the queue, waits until it is empty, and ends the workers. Accepts NULL. */
+void worker_pool_free(worker_pool *p);
 
 #endif

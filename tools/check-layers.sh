@@ -1,8 +1,10 @@
 #!/bin/sh
-# check-layers.sh [ROOT] - a module may include itself and the modules named before it.
+# check-layers.sh [ROOT] - a module may include itself and the modules named before it. File names are
+# unique within the library, and within the programs: archives and backtraces leave out the directory.
 # This line is the dependency diagram of the project, lowest first:
-order="base num data text encoder known open map model lab report"
-# The programs see the public header, base/ and their own files; cli/ starts serve/.
+order="base num settings data text encoder map known open ans methods model answer stages folds train report"
+# The lab sees all of them. The programs see the public header, base/ and their own files;
+# cli/ starts serve/ and the lab.
 
 cd "${1:-.}" || exit 2
 bad=0
@@ -25,7 +27,7 @@ for module in $order; do
     below="$below $module"
     check "src/$module" "$below"
 done
-for dir in src/*/; do # a module that is not in the order has no place yet
+for dir in src/*/; do # every module must be in the order
     case " $order " in
     *" $(basename "$dir") "*) ;;
     *)
@@ -34,6 +36,16 @@ for dir in src/*/; do # a module that is not in the order has no place yet
         ;;
     esac
 done
+check lab "$order lab"
 check serve base
-check cli "base serve"
+check cli "base serve lab"
+
+unique() { # directories
+    for name in $(find "$@" -name '*.[ch]' 2>/dev/null | sed 's|.*/||' | sort | uniq -d); do
+        echo "$name: more than one file of this name in $*" >&2
+        bad=1
+    done
+}
+unique src
+unique lab cli serve
 exit $bad

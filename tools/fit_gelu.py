@@ -2,9 +2,9 @@
 """fit_gelu.py - the coefficients of gelu8 in src/num/kernels_avx2.c
 
 GELU(x) = x Phi(x), and Phi(x) - 1/2 = x P(x^2) / Q(x^2) on |x| <= EDGE with P of degree 6
-and Q of degree 4 (Q(0) = 1), found by iterated least squares with weights that pull the
-largest error down. Prints the coefficients from the highest power down and the largest
-error of the whole in single precision. Needs numpy:
+and Q of degree 4 (Q(0) = 1), fitted by iterated least squares with weights that reduce the
+largest error. Prints the coefficients from the highest power down and the largest
+error of the result in single precision. Needs numpy:
 
     python3 tools/fit_gelu.py
 """

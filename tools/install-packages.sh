@@ -1,11 +1,12 @@
 #!/bin/sh
 # install-packages.sh GROUP... - install the Debian packages that are missing.
-# The one list of what the project needs from apt. Asks for root only if something is
-# missing, and says what it installs. --list prints the names of the groups given.
+# The only list of the project's apt packages. Uses root only if something is missing,
+# and says what it installs. --list prints the packages of the groups given.
 set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libutf8proc-dev libjansson-dev libarchive-dev nettle-dev libmicrohttpd-dev"
-test="libcmocka-dev bats clang libclang-rt-dev binutils jq man-db nodejs openssl chromium"
+check="libcmocka-dev clang-format clang-tidy"
+test="bats clang libclang-rt-dev binutils jq man-db nodejs openssl chromium"
 bench="nodejs time wrk"
 peer="python3-torch python3-numpy libopenblas0-pthread"
 
@@ -18,10 +19,11 @@ wanted=
 for group in "$@"; do
     case $group in
     build) wanted="$wanted $build" ;;
+    check) wanted="$wanted $check" ;;
     test) wanted="$wanted $test" ;;
     bench) wanted="$wanted $bench" ;;
     peer) wanted="$wanted $peer" ;;
-    *) echo "install-packages.sh: no group \"$group\", wanted build, test, bench or peer" >&2; exit 2 ;;
+    *) echo "install-packages.sh: no group \"$group\", wanted build, check, test, bench or peer" >&2; exit 2 ;;
     esac
 done
 if [ $list_only = yes ]; then

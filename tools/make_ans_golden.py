@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Write the reference of training one head with adaptive negative samples.
+"""Write the reference for training one head with adaptive negative samples.
 
 Reference: Algorithm 1 of the paper in plain PyTorch, float64, gradients by autograd;
 only the stored results are rounded to float32. The random streams of dropout are
-written out below after src/base/rng.h and src/num/train.h.
+reimplemented below from src/base/rng.h and src/num/train.h.
 Made with PyTorch 1.13 (Debian 12's python3-torch), Python 3.11.
 
 Run OMP_NUM_THREADS=1 python3 tools/make_ans_golden.py (fixed seed); it writes
@@ -11,7 +11,7 @@ Run OMP_NUM_THREADS=1 python3 tools/make_ans_golden.py (fixed seed); it writes
     z [40, 24], positives [3, 5] and negatives [3, 7] rows of it, noise [3, 5, 24],
     w1 b1 w2 b2 w3 b3: the head before the first step
     X.eps         eps of the first step: [1 + ascent steps, 5, 24] start, each step
-    X.projected   [5, 24] after projection (unchanged if X has none); neither in vanilla
+    X.projected   [5, 24] after projection (unchanged if X has none); vanilla has neither
     X.loss [3]    of three steps
     X.grad.P      gradient of the first step
     X.after1.P    parameters after one step of Adam (X = full, dropout)
@@ -34,7 +34,7 @@ LAMBDA, NEGATIVE_WEIGHT, DROPOUT = 0.7, 1.3, 0.25
 RATE, BETA1, BETA2, EPS = 1e-3, 0.9, 0.999, 1e-8
 NAMES = ("w1", "b1", "w2", "b2", "w3", "b3")
 MASK, STEP = (1 << 64) - 1, 0x9E3779B97F4A7C15
-CLEAR = 2e-6  # no ReLU's input may be nearer to 0: rounding must not decide
+CLEAR = 2e-6  # no ReLU input may be closer to 0: rounding must not decide
 
 
 def mix(x):
@@ -60,7 +60,7 @@ def dropout_mask(shape, p, key):
 
 
 class Head:
-    nearest = math.inf  # smallest |input of a ReLU| of all
+    nearest = math.inf  # smallest |ReLU input|
 
     def __init__(self, start):
         self.p = {n: t.double().requires_grad_(True) for n, t in start.items()}
@@ -143,7 +143,7 @@ def main():
     positives = [rng.sample(range(12), POSITIVES) for _ in range(STEPS)]
     negatives = [rng.sample(range(12, ROWS), NEGATIVES) for _ in range(STEPS)]
     noise = normals(rng, STEPS, POSITIVES, WIDTH)
-    lengths = torch.tensor([0.3, 0.9, 1.5, 1.95, 4.0]) * RADIUS  # inside, in, beyond the shell
+    lengths = torch.tensor([0.3, 0.9, 1.5, 1.95, 4.0]) * RADIUS  # inside, within, beyond the shell
     noise = noise / noise.norm(dim=2, keepdim=True) * lengths[None, :, None]
     out = {"z": z, "noise": noise, "positives": torch.tensor(positives).int(),
            "negatives": torch.tensor(negatives).int(), **start}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Write the reference of calibration: from margins to probabilities.
+"""Write the reference for calibration: margins to probabilities.
 
-Reference: the penalised negative log likelihoods written out with SciPy's expit and
-log_softmax in float64, their minima by SciPy's root finders, and without the penalty by
-scikit-learn's LogisticRegression on so many rows that the penalty does not count. Only
+Reference: the penalised negative log likelihoods written with SciPy's expit and
+log_softmax in float64 and minimised by SciPy's root finders; without the penalty by
+scikit-learn's LogisticRegression, on so many rows that the penalty does not matter. Only
 the stored results are rounded to float32.
 Made with scikit-learn 1.2.1, SciPy 1.10.1, NumPy 1.24.2 (Debian 12).
 
@@ -15,7 +15,7 @@ Run OMP_NUM_THREADS=1 python3 tools/make_calibration_golden.py (fixed seed); it 
       them), few (three texts), turned (open texts have the larger margins: the slope is
       held at 0.01), many (8,000 texts; want is scikit-learn's, without penalty)
     X.margins [n, classes], X.truth [n], X.temperature [1]
-  X = blunt, sharp, sure (every text right by far), lost (truth is drawn by lot), one (a
+  X = blunt, sharp, sure (every text right by a wide margin), lost (truth is random), one (a
       single row)
 """
 import numpy as np
@@ -29,7 +29,7 @@ RIDGE, LEAST = 1.0, 0.01
 
 
 def weights(known):
-    """Half to either kind, and in all what equal weights of the same spread would sum to."""
+    """Half for each kind; the total is the effective sample size of these weights."""
     w = np.where(known == 1, 0.5 / (known == 1).sum(), 0.5 / (known == 0).sum())
     return w * w.sum() ** 2 / (w ** 2).sum()
 
@@ -45,7 +45,7 @@ def fit_known(margin, known):
         e = w * (special.expit(at[1] + at[0] * margin) - known)
         return np.array([(e * margin).sum() + RIDGE * (at[0] - 1), e.sum()])
 
-    # bias for a slope, then the slope: both are zeros of rising functions
+    # bias for a slope, then the slope: both are zeros of increasing functions
     def bias_of(slope):
         reach = 60 + abs(slope) * np.abs(margin).max()
         return optimize.brentq(lambda b: gradient((slope, b))[1], -reach, reach, xtol=1e-14, rtol=1e-15)
@@ -55,7 +55,7 @@ def fit_known(margin, known):
 
     slope = LEAST if slope_of(LEAST) > 0 else optimize.brentq(slope_of, LEAST, 100, xtol=1e-14, rtol=1e-15)
     at = np.array([slope, bias_of(slope)])
-    for step in (1e-3, -1e-3):  # it is a minimum, by the loss itself
+    for step in (1e-3, -1e-3):  # check with the loss itself: it is a minimum
         assert loss(at) <= loss(at + (0, step))
         assert loss(at) <= loss((slope + abs(step), bias_of(slope + abs(step))))
     return at

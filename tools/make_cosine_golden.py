@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Write the reference of stage 1 of DeepUnk, DA-ADB and KNN-contrastive.
+"""Write the reference for stage 1 of DeepUnk, DA-ADB and KNN-contrastive.
 
 Reference: the losses in plain PyTorch, float64, gradients by autograd; only the stored
-results are rounded to float32. The random streams (dropout, positives) are written out
-after src/base/rng.h and src/num/train.h by make_ans_golden.py and below.
+results are rounded to float32. The random streams (dropout, positives) are reimplemented
+from src/base/rng.h and src/num/train.h, in make_ans_golden.py and below.
 Made with PyTorch 1.13 (Debian 12's python3-torch), Python 3.11.
 
 Run OMP_NUM_THREADS=1 python3 tools/make_cosine_golden.py (fixed seed); it writes
@@ -14,16 +14,16 @@ Run OMP_NUM_THREADS=1 python3 tools/make_cosine_golden.py (fixed seed); it write
     C.loss [3]         of three steps, before each
     C.dz [3, 8, 24]    dloss / dz of each
     C.after3.P         parameters after three steps of Adam
-    C.dev [2]          score in per cent and loss of all rows then, nothing dropped
+    C.dev [2]          score in per cent and loss of all rows after that, without dropout
       C = deepunk, deepunk.drop, deepunk.textoir, da_adb, da_adb.drop, knncl, knncl.drop,
           knncl.textoir
-  and of the contrastive loss alone:
+  and for the contrastive loss alone:
     queue.keys [50, 24], queue.class_of [50], queue.queries [6, 24], queue.query_class [6]
     queue.K.loss [1], queue.K.dq [6, 24] with the last 37 keys
       K = top (5 nearest of the same class), all (more than there are), unmasked (5)
 Settings: ADAM, DROPOUT, SEED and others below; the test repeats them. The centroids of
 DA-ADB are computed before the first and before the third step. KNN-contrastive has a
-queue of 28 keys, 4 positives at most, momentum 0.9, temperature 0.5, contrast weight 0.3.
+queue of 28 keys, at most 4 positives, momentum 0.9, temperature 0.5, contrast weight 0.3.
 """
 import math
 import random
@@ -37,11 +37,11 @@ from make_tiny_encoder import GOLDEN, normals, write_safetensors
 WIDTH, CLASSES, ROWS, BATCH, STEPS = 24, 5, 30, 8, 3
 SEED, DROPOUT, SITE_HIDDEN = 77, 0.2, 3
 RATE, EPS, DECAY = 1e-2, 1e-3, 0.01
-BETA1, BETA2 = torch.tensor([0.9, 0.999]).tolist()  # as a float has them: 1 - b counts
+BETA1, BETA2 = torch.tensor([0.9, 0.999]).tolist()  # as float32: 1 - b matters
 SCALE, MARGIN, DA_SCALE = 30.0, 0.35, 4.0
 QUEUE, TOP, MOMENTUM, TEMPERATURE, WEIGHT = 28, 4, 0.9, 0.5, 0.3
 KEYS, STREAM_POSITIVES = 3, 2 << 40
-CLEAR = 1e-5  # nothing that decides (ReLU, order of neighbours) may hang on less
+CLEAR = 1e-5  # no decision (ReLU, order of neighbours) may depend on less
 
 
 def clear(x):
@@ -59,7 +59,7 @@ def hidden(p, head, z, relu, step=None, drop=False):
     return x
 
 
-# ---- losses: the mean over the batch, and what dev's answers are made from ----
+# ---- losses: the mean over the batch, and the scores behind the dev answers ----
 
 class DeepUnk:
     def __init__(self, drop=False, textoir=False, **_):
@@ -111,14 +111,14 @@ class DaAdb:
 
 
 def contrastive(q, y, keys, key_class, top, unmasked):
-    """Each positive against all negatives, over the queries; as the header of
-    src/open/contrast.h has it, but spelt out pair by pair."""
+    """Each positive against all negatives, over the queries; as in the header of
+    src/methods/contrast.h, but written pair by pair."""
     s, total = q @ keys.T / TEMPERATURE, 0.0
     k = min(top, min((key_class == c).sum().item() for c in y)) if unmasked else top
     for i in range(len(q)):
         own = s[i] if unmasked else s[i][key_class == y[i]]
         negative, order = s[i][key_class != y[i]], own.sort(descending=True).values
-        if 0 < k < len(order):  # a key may be there twice: then either will do
+        if 0 < k < len(order):  # a key may occur twice: then either will do
             gap = (order[k - 1:k] - order[k]).detach()
             clear(gap[gap > 1e-12] if (gap > 1e-12).any() else torch.ones(1))
         pairs = [F.cross_entropy(torch.cat([p[None], negative])[None], torch.tensor([0]))
@@ -140,7 +140,7 @@ class KnnCl:
             state = stream_key(SEED, step, STREAM_POSITIVES, i)
             own = [r for r in range(ROWS) if self.all_y[r] == y[i]]
             for _ in range(KEYS):
-                n = len(own) - 1  # the limit of rf_rng_below is never met here
+                n = len(own) - 1  # the limit of rf_rng_below is never reached here
                 state = state + STEP & MASK
                 r = own[mix(state) % n]
                 drawn.append(own[-1] if r == row else r)
@@ -198,7 +198,7 @@ def run(out, case, make, start, z, y, batches, **switches):
         with torch.no_grad():
             for (n, t), g in zip(p.items(), grads[1:]):
                 if g is None:
-                    continue  # not of this objective: it stays as it is
+                    continue  # not part of this objective: unchanged
                 m[n] = BETA1 * m[n] + (1 - BETA1) * g
                 v[n] = BETA2 * v[n] + (1 - BETA2) * g * g
                 first, second = m[n] / (1 - 0.9 ** (step + 1)), v[n] / (1 - 0.999 ** (step + 1))

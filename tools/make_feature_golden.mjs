@@ -1,27 +1,27 @@
-// Makes the golden features of whole texts, by ONNX Runtime on the published exports.
+// Writes the golden features of whole texts, computed by ONNX Runtime on the published exports.
 //
 //   npm install --ignore-scripts --prefix bench
 //   node tools/make_feature_golden.mjs [--compare] [--build DIR]
 //
 // Writes, in tests/golden/features:
-//   texts.txt          300 texts, one a line, made below from a list of sentences. Lengths are
-//                      spread log-uniformly from one word to more than 512 tokens.
-//   minilm-fp32.bin    300 records of 33 little-endian float32, nothing before them: the L2 norm
+//   texts.txt          300 texts, one per line, made below from a list of sentences. Lengths are
+//                      log-uniform from one word to more than 512 tokens.
+//   minilm-fp32.bin    300 records of 33 little-endian float32, no header: the L2 norm
 //   gte-small.bin      of the text's features x [384], then 32 signed sums of them.
 //
 // Features: mean over the tokens of last_hidden_state, [CLS] and [SEP] included, texts cut at 512
-// tokens, one text at a time (no padding), the mean in double. Ids come from our tokenizer, whose
-// own tests hold it to a reference (tools/make_token_golden.py).
+// tokens, one text at a time (no padding), the mean in double. Ids come from our tokenizer, which
+// its own tests compare with a reference (tools/make_token_golden.py).
 //
 // Signed sums: sum j of 32 is sum_i s[j][i] x[i] over i = 0 .. 383, s[j][i] in {-1, +1}. The signs
 // are the top bits of a xorshift32 stream from seed 2463534242, drawn row by row (j = 0: i = 0,
 // 1, ...; then j = 1), a set bit for -1:
 //     u ^= u << 13; u ^= u >> 17; u ^= u << 5;   sign = u >> 31 ? -1 : +1
-// They keep the files at 40 KB instead of 460 and lose little: for an error e, such a sum of it is
-// of the size of |e| (variance |e|^2), so 32 of them see any e.
+// They keep the files at 40 KB instead of 460 and lose little: for an error e, such a sum has
+// about the size of |e| (variance |e|^2), so 32 of them detect any e.
 //
 // --compare also embeds the texts with build/ringfence and prints the relative L2 error of the
-// full vectors; exit status 1 if one is above 1e-4.
+// full vectors; exits with status 1 if one is above 1e-4.
 //
 // Made with onnxruntime-node 1.30.0. Another version may change last bits.
 import fs from 'node:fs';
@@ -131,7 +131,7 @@ function makeTexts() {
   }
   return words.map((count) => {
     const text = sentence(next).split(' ');
-    text.splice(0, next() % text.length); // or all texts of one word would be "The" and "If"
+    text.splice(0, next() % text.length); // otherwise all texts of one word would be "The" and "If"
     while (text.length < count) text.push(...sentence(next).split(' '));
     return text.slice(0, count).join(' ');
   });
@@ -143,7 +143,7 @@ function makeTexts() {
 async function reference(ort, encoder, idLists) {
   const session = await ort.InferenceSession.create(onnxFile(encoder), {
     executionProviders: ['cpu'],
-    graphOptimizationLevel: 'basic', // nearest to the graph as published
+    graphOptimizationLevel: 'basic', // closest to the published graph
     intraOpNumThreads: 1,
     interOpNumThreads: 1,
   });
@@ -197,12 +197,12 @@ function readNpy(bytes) {
     (__, i) => bytes.readFloatLE(start + 4 * (row * width + i))));
 }
 
-/** Prints the errors of our features; true if all are within the bar. */
+/** Prints the errors of our features; true if all are within the limit. */
 function compare(program, encoder, features, file) {
   const ours = readNpy(run(program, ['embed', '--encoder', encoder, '--format', 'npy', file]));
   if (ours.length !== features.length) fail(`${encoder}: ${ours.length} rows from ringfence embed`);
   const errors = ours.map((x, k) => norm(x.map((v, i) => v - features[k][i])) / norm(features[k]));
-  const max = errors.reduce((a, b) => (a >= b ? a : b)); // a NaN comes through
+  const max = errors.reduce((a, b) => (a >= b ? a : b)); // keeps a NaN
   const mean = errors.reduce((a, b) => a + b) / errors.length;
   const met = max <= BAR;
   console.log(`${encoder}: relative L2 error max ${max.toExponential(2)} `

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Write the reference of the training objectives of DOC, (K+1)-way, SelfSup and the baselines
-with synthetic negatives, and of what they judge by.
+"""Write the reference for the training objectives of DOC, (K+1)-way, SelfSup and the baselines
+with synthetic negatives, and for their margins.
 
 Reference: plain PyTorch, float64, gradients by autograd, torch.optim.AdamW; only the stored
-results are rounded to float32. The random streams are written out after src/base/rng.h and
+results are rounded to float32. The random streams are reimplemented from src/base/rng.h and
 src/num/train.h. Made with PyTorch 1.13 (Debian 12's python3-torch), Python 3.11.
 
 Run OMP_NUM_THREADS=1 python3 tools/make_objectives_golden.py (fixed seed); it writes
@@ -40,7 +40,7 @@ SEED = 12345678901
 RATE, DECAY, EPS = 1e-3, 0.01, 1e-6
 HIDDEN, POINTS, DEV_POINTS = 3, 1 << 41, 1 << 42  # names of streams
 LOGITS = NOISE = POINTS
-CLEAR = 1e-5  # no ReLU's input may be nearer to 0
+CLEAR = 1e-5  # no ReLU input may be closer to 0
 NAMES = ("dense.weight", "dense.bias", "out.weight", "out.bias")
 
 
@@ -77,7 +77,7 @@ def normal(n, key):
 # ---- the classifier ----
 
 class Classifier:
-    nearest = math.inf  # smallest |input of a ReLU| of all
+    nearest = math.inf  # smallest |ReLU input|
 
     def __init__(self, start, outputs):
         self.p = {n: t.double()[:outputs if n.startswith("out") else None].clone()
@@ -117,7 +117,7 @@ class Doc:
 
 
 class Convex:
-    """Mixes what the dense layer makes of z, as TEXTOIR does; mixing z must be the same."""
+    """Mixes the outputs of the dense layer, as TEXTOIR does; mixing z must be the same."""
     outputs = CLASSES + 1
 
     def __init__(self, dropout=0.0, temperature=0.1):

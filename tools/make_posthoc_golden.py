@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Write the reference of the open-set methods that are fitted after training.
+"""Write the reference for the open-set methods that are fitted after training.
 
 Reference: scikit-learn for LOF, neighbours and the Ledoit-Wolf covariance, SciPy for the
-Gumbel fit, PyTorch for the steps of ADB's boundaries; what is around them is written out
-below in NumPy. All in float64; only the stored results are rounded to float32.
+Gumbel fit, PyTorch for the steps of ADB's boundaries; the rest is written below
+in NumPy. All in float64; only the stored results are rounded to float32.
 Made with scikit-learn 1.2.1, SciPy 1.10.1, NumPy 1.24.2, PyTorch 1.13 (Debian 12).
 
 Run OMP_NUM_THREADS=1 python3 tools/make_posthoc_golden.py (fixed seed); it writes
@@ -12,7 +12,7 @@ Run OMP_NUM_THREADS=1 python3 tools/make_posthoc_golden.py (fixed seed); it writ
     dense_w dense_b out_w out_b: the known classifier
     hidden logits [44, ..] of test_z
     msp.prob [44, 5]
-    lof.kdist lof.lrd [96], lof.offset, lof.score [44] (less the offset): 7 neighbours, 0.1
+    lof.kdist lof.lrd [96], lof.offset, lof.score [44] (minus the offset): 7 neighbours, 0.1
     knn.index knn.distance [44, 4]; knn.dev, knn.own: threshold from dev and without
     mahalanobis.distance [44, 5], .dev, .own: threshold
     gumbel.data [3, 20], gumbel.location gumbel.scale [3]
@@ -34,7 +34,7 @@ WIDTH, CLASSES = 20, 5
 SIZES, DEV, TEST = (40, 25, 14, 10, 7), 30, 44
 LOF_K, CONTAMINATION, KNN_K, QUANTILE = 7, 0.1, 4, 0.95
 TAIL, RANKS = 12, 3
-CLEAR = 1e-4  # no decision of a method may be nearer to the fence
+CLEAR = 1e-4  # no decision of a method may be closer to the fence
 
 
 def known_classifier(rng):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Write the tiny encoders and the reference outputs that the tests compare with.
+"""Write the tiny encoders of the tests and their reference outputs.
 
-Reference: BERT (post-LayerNorm, erf GELU) written out below in plain PyTorch
+Reference: BERT (post-LayerNorm, erf GELU) written below in plain PyTorch
 and computed in float64; only the stored results are rounded to float32.
 Made with PyTorch 1.13 (Debian 12's python3-torch), Python 3.11, NumPy 1.24.
 
@@ -152,7 +152,7 @@ def expected(variant, cfg, weights, vocab):
 
 
 def numeric():
-    """Single functions; inputs are float32 exactly, results computed in float64."""
+    """Single functions; inputs are exact in float32, results computed in float64."""
     rng, out = random.Random(11), {}
     x = torch.tensor([k * 24 / 390 - 12 for k in range(391)]
                      + [s * m for s in (1, -1) for m in (0.0, 1e-30, 1e-8, 1e-4, 11.99)])
@@ -176,7 +176,7 @@ def numeric():
 def main():
     cfg, cfg_eps = config(VOCAB, 32, 2, 4, 72, 40, 1e-12), config(CASED, 24, 3, 3, 50, 20, 1e-5)
     f32, out = make_weights(cfg, seed=1, spread=0.4), {}
-    eps = make_weights(cfg_eps, seed=2, spread=0.01)  # so small that the epsilon shows
+    eps = make_weights(cfg_eps, seed=2, spread=0.01)  # so small that epsilon matters
     f16 = {"bert." + n: t.half() for n, t in f32.items() if not n.startswith("pooler.")}
     f16["bert.embeddings.position_ids"] = torch.arange(40).reshape(1, 40)
     bf16 = {n: t.bfloat16() for n, t in f32.items()}

@@ -4,13 +4,13 @@
 It holds the weights of tests/golden/tiny/encoder, so its expected outputs are the
 `f32.*` ones in tests/golden/tiny/expected.safetensors. As in a real export:
 embeddings, biases and LayerNorms are initialisers with their own names, dense
-weights are anonymous (`onnx::MatMul_201`), stored [in, out], and known only by the
-MatMul node that takes them as its second input; there is no pooler. The graph is
+weights are anonymous (`onnx::MatMul_201`), stored [in, out], and identified only by the
+MatMul node that has them as its second input; there is no pooler. The graph is
 complete; only the attention shapes, computed at run time in a real export, are
 constants here. One initialiser is stored as a proto3 writer would: packed dims,
 packed float_data instead of raw_data.
 
-Standard library only (Python 3.9 or later), the protobuf encoding is written out.
+Standard library only (Python 3.9 or later); the protobuf encoding is written by hand.
 
 Run: python3 tools/make_tiny_onnx.py   (after tools/make_tiny_encoder.py)
 It writes tests/golden/tiny/onnx: model.onnx, config.json, vocab.txt, tokenizer_config.json

@@ -5,11 +5,11 @@
     python3 tools/make_token_golden.py VOCAB --check STRINGS IDS [--cased]
         [--strip-accents true|false]
 
-VOCAB is a vocab.txt, a tokenizer.json or a directory that holds one of them.
+VOCAB is a vocab.txt, a tokenizer.json or a directory that contains one of them.
 The golden files need the 30522 entries of bert-base-uncased.
 
 The first form reads, in tests/golden/tokens:
-    hard.jsonl        one JSON string a line
+    hard.jsonl        one JSON string per line
     malformed.tsv     first column: a byte string in hexadecimal
     small_vocab.txt   a small vocabulary, so that tests can run without a download
 and writes there:
@@ -18,11 +18,11 @@ and writes there:
     hard_small.ids    the same with small_vocab.txt, lower-cased, accents stripped
     malformed.tsv     second and third column: lower-cased ids by VOCAB and by small_vocab.txt
 
-The second form writes nothing. It compares the ids of STRINGS with the file IDS and ends with
-status 1 at any difference. A STRINGS named *.tsv holds text TAB label rows below a header (no
-quoting; rows of another number of fields are dropped), and its IDS holds label TAB ids.
+The second form writes nothing. It compares the ids of STRINGS with the file IDS and exits with
+status 1 at any difference. A STRINGS named *.tsv has text TAB label rows below a header (no
+quoting; rows with a different number of fields are dropped), and its IDS has label TAB ids.
 
-It is written apart from the C tokenizer, from the published rules of BERT, and takes all character
+It is independent of the C tokenizer, written from the published rules of BERT, and takes all character
 properties from Python's unicodedata. The golden strings use only code points whose properties
 are the same in Unicode 14 and 15 (Python 3.11 and 3.12).
 """
@@ -70,13 +70,13 @@ def read_vocab(path):
 
 
 def clean(text):
-    """Drops control characters and the like, makes every space U+0020, sets ideographs apart."""
+    """Drops control characters and the like, turns every space into U+0020, separates ideographs."""
     out = []
     for char in text:
         category = unicodedata.category(char)
         if char in "\t\n\r" or category == "Zs":
             out.append(" ")
-        elif char == "\ufffd" or category[0] == "C":  # U+0000 is of category Cc
+        elif char == "\ufffd" or category[0] == "C":  # U+0000 has category Cc
             continue
         elif any(first <= ord(char) <= last for first, last in CJK):
             out.append(f" {char} ")
@@ -90,7 +90,7 @@ def strip_marks(word):
 
 
 def split_at_punctuation(word):
-    """The runs of other characters and, each by itself, the punctuation characters of a word."""
+    """The runs of other characters and, one by one, the punctuation characters of a word."""
     parts, run = [], ""
     for char in word:
         if char in ASCII_PUNCTUATION or unicodedata.category(char)[0] == "P":
@@ -102,13 +102,13 @@ def split_at_punctuation(word):
 
 
 def basic_words(text, lowercase=True, strip_accents=None):
-    """The words of a text, before WordPiece. strip_accents None means: as lowercase says."""
+    """The words of a text, before WordPiece. strip_accents None: as lowercase."""
     if strip_accents is None:
         strip_accents = lowercase
     words = []
     for word in clean(text).split():  # str.split() also splits at U+2028 and U+2029
         if lowercase:
-            word = "".join(char.lower() for char in word)  # by itself no sigma is final
+            word = "".join(char.lower() for char in word)  # one character at a time: no final sigma
         if strip_accents:
             word = strip_marks(word)
         words += split_at_punctuation(word)
@@ -116,7 +116,7 @@ def basic_words(text, lowercase=True, strip_accents=None):
 
 
 def wordpiece(word, vocab):
-    """The pieces of a word, always the longest one that the vocabulary has; or else [UNK]."""
+    """The pieces of a word, always the longest in the vocabulary; otherwise [UNK]."""
     if len(word) > MAX_WORD:
         return ["[UNK]"]
     pieces, start = [], 0
@@ -155,7 +155,7 @@ def write_golden(vocab):
 
 
 def check(vocab, strings, ids, lowercase, strip_accents):
-    """True if the file ids has exactly the lines that the file strings gives."""
+    """True if the file ids has exactly the lines computed from the file strings."""
     if strings.endswith(".tsv"):
         rows = [line.split("\t") for line in read_lines(strings)[1:]]
         pairs = [(row[0], row[1] + "\t") for row in rows if len(row) == 2]

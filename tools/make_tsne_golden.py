@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the reference of t-SNE: affinities, one gradient, and the quality of maps.
+"""Write the reference for t-SNE: affinities, one gradient, and the quality of 2-D maps.
 
 Reference: the definitions of van der Maaten 2014, written with numpy in float64 over
 dense matrices, no tree; the quality of a map is compared with scikit-learn's own t-SNE.
@@ -9,7 +9,7 @@ Run /usr/bin/python3 tools/make_tsne_golden.py (fixed seed); it writes
   tests/golden/tsne.safetensors
     x [120, 10]         points, two of them twice
     p [120, 120]        joint probabilities, perplexity 12
-    map [120, 2]        any map
+    map [120, 2]        an arbitrary map
     gradient [2, 120, 2]  of the divergence there: exaggeration 1 and 4
     blobs [600, 16]     12 groups that touch, blob_class [600]
     quality [2]         of scikit-learn's map of the blobs: share of points whose 5 nearest

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the reference of stage 1 training (the last layers of an encoder and a C-way head).
+"""Write the reference for stage 1: fine-tuning the last layers of an encoder and a C-way head.
 
     OMP_NUM_THREADS=1 python3 tools/make_tune_golden.py            writes the file
     OMP_NUM_THREADS=1 python3 tools/make_tune_golden.py --check    compares with it, writes nothing
@@ -7,13 +7,13 @@
 Reference: plain PyTorch in float64, one text at a time, gradients by autograd; only the stored
 results are rounded to float32. Made with PyTorch 1.13 (Debian 12's python3-torch), Python 3.11.
 Both forms first check the reference itself: gradients against central differences, AdamW
-against torch.optim.AdamW, dropout against a C program that includes src/base/rng.h (left out
-where there is no cc), no ReLU input of the head so close to zero that float32 could
+against torch.optim.AdamW, dropout against a C program that includes src/base/rng.h (skipped
+without cc), no ReLU input of the head so close to zero that float32 could
 disagree, and no gradient near rounding. --check also prints how far the same training in
-float32 ends from the file: what a tolerance has to allow for. It exits 1 at any difference.
+float32 ends from the file, which a tolerance has to allow for. It exits 1 at any difference.
 
 The model
-  Texts of x [tokens, width] stand one after another; text i is rows offsets[i] to
+  The texts of x [tokens, width] follow each other; text i is rows offsets[i] to
   offsets[i + 1]. Per live layer (BERT: LayerNorm after the sum, erf GELU, weights [out, in]):
       q, k, v = x Wq' + bq, ...                   split into heads of width / heads columns
       a = drop0(softmax(q k' / sqrt(width / heads)))       within a text
@@ -24,11 +24,11 @@ The model
 
 Dropout of probability p
   limit = round(65536 p). Element i of a row is decided by bits 16 (i % 4).. of value i / 4 of
-  the row's stream: dropped if they are below limit, else multiplied by 65536 / (65536 - limit).
+  the row's stream: dropped if they are below limit, otherwise multiplied by 65536 / (65536 - limit).
       key     = rf_rng_key(seed, step, site | layer << 8 | head << 32, text << 32 | token)
       value i = rf_rng_mix(key + (i + 1) RF_RNG_STEP)
-  step counts from 0; layer from 0 at the first live one; text is the place in the batch, token
-  the place in the text, both from 0.
+  step counts from 0; layer from 0 at the first live one; text is the index in the batch, token
+  the index in the text, both from 0.
       site 0  a: one row per head and query token, element = key token
       site 1  attention output before the residual, element = column, head 0
       site 2  feed-forward output before the residual, element = column, head 0
@@ -53,8 +53,8 @@ tests/golden/tune.safetensors, F32 unless said otherwise
   <c>.labels           I32 [texts]
   <c>.factors          [10]
   <c>.batch.<s>        I32 [1..4]  s = 0 ... 9, indices of texts
-  <c>.param.<name>     first values;  <name> as below
-  <c>.z, <c>.logits    [texts, width], [texts, classes]  first values, all texts, no dropout
+  <c>.param.<name>     initial values;  <name> as below
+  <c>.z, <c>.logits    [texts, width], [texts, classes]  initial values, all texts, no dropout
   <c>.<d>.dropout      [1]       p: 0 for d = d0, 0.1 for d = d1
   <c>.<d>.z, .logits, .loss      of batch 0 at step 0, before any change: [n, width],
                                  [n, classes], [1]; in batch order
@@ -69,9 +69,9 @@ tests/golden/tune.safetensors, F32 unless said otherwise
   encoder.layer.<i>.output.dense, .LayerNorm               [width, inner], [width]
   known.dense, known.out                                   [width, width], [classes, width]
 
-Easy to get wrong: the gradient of key.bias is zero (softmax does not see what is added to a
-whole row). The file has some 1e-18, float32 code gets noise of 1e-9 or so, which Adam with eps
-1e-6 turns into a change of key.bias that means nothing.
+Easy to get wrong: the gradient of key.bias is zero (softmax is invariant to a constant added to
+a whole row). The file has some 1e-18, float32 code gets noise of 1e-9 or so, which Adam with eps
+1e-6 turns into meaningless changes of key.bias.
 """
 import argparse
 import json
@@ -244,7 +244,7 @@ def train(c, w, texts, p, margin=None, oracle=False):
     return losses
 
 
-# ---- what goes into the file ----
+# ---- contents of the file ----
 
 def ints(*values):
     return torch.tensor([v - 2**32 if v >= 2**31 else v for v in values], dtype=torch.int32)
@@ -255,7 +255,7 @@ def floats(*values):
 
 
 def reference(key, c):
-    """The tensors of one configuration, and the closest that a ReLU came to its corner."""
+    """The tensors of one configuration, and the smallest |ReLU input|."""
     params, x = make_params(c)
     offsets = [sum(c["lengths"][:i]) for i in range(len(c["lengths"]) + 1)]
     out = {"config": ints(c["width"], c["heads"], c["inner"], c["layers"], c["classes"]),
@@ -379,7 +379,7 @@ def read_safetensors(path):
 
 
 def compare(want, stored):
-    """Equal but for what another build of PyTorch may round otherwise."""
+    """Equal except for what another build of PyTorch may round differently."""
     if want.keys() != stored.keys():
         return [f"names: {sorted(want.keys() ^ stored.keys())}"]
     bad = []
@@ -392,7 +392,7 @@ def compare(want, stored):
 
 
 def single_precision(stored):
-    """How far float32 ends from the stored results; key.bias apart, which means nothing."""
+    """How far float32 ends from the stored results; key.bias, which is noise, separately."""
     for key, c in CONFIGS.items():
         params = {n[len(key) + 7:]: t for n, t in stored.items() if n.startswith(key + ".param.")}
         texts = split(c, stored[key + ".x"], torch.float32)

@@ -1,3 +1,4 @@
+/* buffer.c - a growing block of bytes with a ceiling */
 #include "base/buffer.h"
 
 #include "base/memory.h"

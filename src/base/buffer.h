@@ -22,7 +22,7 @@ void rf_buffer_release(rf_buffer *b); /* accepts a zeroed buffer, twice is harml
 
 rf_status rf_buffer_add(rf_buffer *b, const void *bytes, size_t n, rf_error *err);
 
-/* Room for n more bytes at data + len; the caller adds to len what it used. */
+/* Makes room for n more bytes at data + len; the caller adds to len what it used. */
 rf_status rf_buffer_reserve(rf_buffer *b, size_t n, rf_error *err);
 
 static inline void rf_buffer_clear(rf_buffer *b)

@@ -1,3 +1,4 @@
+/* digest.c - sha256, by nettle */
 #include "base/digest.h"
 
 #include "base/file.h"
@@ -40,11 +41,11 @@ void rf_sha256_bytes(const void *bytes, size_t len, char hex[RF_SHA256_HEX])
 
 rf_status rf_sha256_file(const char *path, char hex[RF_SHA256_HEX], rf_error *err)
 {
-    rf_map map;
-    rf_status st = rf_map_open(&map, path, err);
+    rf_mapping mapping;
+    rf_status st = rf_mapping_open(&mapping, path, err);
     if (st != RF_OK)
         return st;
-    rf_sha256_bytes(map.data, map.len, hex);
-    rf_map_close(&map);
+    rf_sha256_bytes(mapping.data, mapping.len, hex);
+    rf_mapping_close(&mapping);
     return RF_OK;
 }

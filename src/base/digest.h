@@ -9,7 +9,7 @@
 #define RF_SHA256_SIZE 32
 #define RF_SHA256_HEX 65 /* 64 digits and a NUL */
 
-/* Bytes that come piece by piece: init, add as often as needed, end. */
+/* Incremental: init, add any number of times, end. */
 typedef struct rf_sha256 {
     struct sha256_ctx state;
 } rf_sha256;

@@ -1,3 +1,4 @@
+/* error.c - messages of failures, and names of statuses */
 #include "base/error.h"
 
 #include <errno.h>
@@ -5,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message quotes files and ends up on terminals: no control characters, U+0080 to
- * U+009F, of two bytes, among them. */
-static void tame(char *msg)
+/* A message quotes files and ends up on terminals, so control characters become '?'.
+ * Those from U+0080 to U+009F have two bytes. */
+static void replace_controls(char *msg)
 {
     for (unsigned char *c = (unsigned char *)msg; *c; c++) {
-        bool of_two = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
-        if (of_two)
+        bool two_bytes = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+        if (two_bytes)
             *c++ = '?';
-        if (of_two || *c < 0x20 || *c == 0x7f)
+        if (two_bytes || *c < 0x20 || *c == 0x7f)
             *c = '?';
     }
 }
@@ -28,7 +29,7 @@ rf_status rf_fail(rf_error *err, rf_status code, size_t pos, const char *fmt, ..
     va_start(ap, fmt);
     vsnprintf(err->msg, sizeof err->msg, fmt, ap);
     va_end(ap);
-    tame(err->msg);
+    replace_controls(err->msg);
     return code;
 }
 
@@ -51,13 +52,13 @@ rf_status rf_fail_errno(rf_error *err, const char *fmt, ...)
             snprintf(words, sizeof words, "error %d", saved);
         snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", words);
     }
-    tame(err->msg);
+    replace_controls(err->msg);
     return code;
 }
 
 rf_status rf_fail_nomem(rf_error *err, size_t bytes, const char *what)
 {
-    return rf_fail(err, RF_ERR_NOMEM, 0, "cannot have %zu bytes for %s", bytes, what);
+    return rf_fail(err, RF_ERR_NOMEM, 0, "cannot allocate %zu bytes for %s", bytes, what);
 }
 
 const char *rf_status_name(rf_status code)

@@ -9,11 +9,11 @@
 rf_status rf_fail(rf_error *err, rf_status code, size_t pos, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same for a failed system call: appends the words for errno as it is on entry. */
+/* The same for a failed system call: appends the message for errno as it was on entry. */
 rf_status rf_fail_errno(rf_error *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* "cannot have <n> bytes for <what>" */
+/* "cannot allocate <n> bytes for <what>" */
 rf_status rf_fail_nomem(rf_error *err, size_t bytes, const char *what);
 
 #endif

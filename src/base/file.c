@@ -1,3 +1,4 @@
+/* file.c - reading, mapping and atomically replacing files and directories */
 #define _GNU_SOURCE
 #include "base/file.h"
 
@@ -14,8 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Open for reading and make sure that it is a regular file: a FIFO would block, a
- * directory cannot be mapped. */
+/* Opens a regular file for reading: a FIFO would block, a directory cannot be mapped. */
 static int open_regular(const char *path, struct stat *st, rf_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -34,17 +34,17 @@ static int open_regular(const char *path, struct stat *st, rf_error *err)
     return -1;
 }
 
-/* The status that open_regular left behind, also when the caller gave no rf_error. */
+/* The status of a failed open_regular. */
 static rf_status open_status(const rf_error *err)
 {
     return err && err->code != RF_OK ? err->code : RF_ERR_IO;
 }
 
-rf_status rf_map_open(rf_map *map, const char *path, rf_error *err)
+rf_status rf_mapping_open(rf_mapping *mapping, const char *path, rf_error *err)
 {
     rf_error local = {0};
     struct stat st;
-    *map = (rf_map){0};
+    *mapping = (rf_mapping){0};
     if (!err)
         err = &local;
     int fd = open_regular(path, &st, err);
@@ -56,26 +56,27 @@ rf_status rf_map_open(rf_map *map, const char *path, rf_error *err)
         if (p == MAP_FAILED)
             status = rf_fail_errno(err, "%s: cannot map", path);
         else
-            *map = (rf_map){p, (size_t)st.st_size};
+            *mapping = (rf_mapping){p, (size_t)st.st_size};
     }
     close(fd);
     return status;
 }
 
-void rf_map_close(rf_map *map)
+void rf_mapping_close(rf_mapping *mapping)
 {
-    if (map->data)
-        munmap((void *)(uintptr_t)map->data, map->len);
-    *map = (rf_map){0};
+    if (mapping->data)
+        munmap((void *)(uintptr_t)mapping->data, mapping->len);
+    *mapping = (rf_mapping){0};
 }
 
-void rf_map_forget(const rf_map *map, size_t from, size_t len)
+void rf_mapping_forget(const rf_mapping *mapping, size_t from, size_t len)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t end = (from + len) / page * page; /* only pages that lie wholly inside */
     from = (from + page - 1) / page * page;
     if (from < end)
-        (void)madvise((void *)(uintptr_t)(map->data + from), end - from, MADV_DONTNEED);
+        (void)madvise((void *)(uintptr_t)(mapping->data + from), end - from,
+                      MADV_DONTNEED);
 }
 
 rf_status rf_file_read(const char *path, rf_buffer *out, rf_error *err)
@@ -226,17 +227,17 @@ static rf_status sync_dir(const char *path, rf_error *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno == EACCES)
-        return RF_OK; /* may be written to, not read: the system flushes it in its time */
+        return RF_OK; /* writable but not readable: the system flushes it in time */
     if (fd < 0)
         return rf_fail_errno(err, "%s: cannot open", path);
     rf_status st = RF_OK;
-    if (fsync(fd) != 0 && errno != EINVAL) /* some file systems cannot, and say so */
+    if (fsync(fd) != 0 && errno != EINVAL) /* some file systems cannot */
         st = rf_fail_errno(err, "%s: cannot flush to disk", path);
     close(fd);
     return st;
 }
 
-/* Flush the directory in which `path` stands. */
+/* Flushes the directory that holds `path`. */
 static rf_status sync_parent(const char *path, rf_error *err)
 {
     char parent[RF_PATH_MAX];
@@ -268,7 +269,7 @@ rf_status rf_dir_publish(const char *from, const char *to, rf_error *err)
 
 /* ---- A file in the making ---------------------------------------------------------- */
 
-/* Words for errno, and that nothing was lost by it. */
+/* The message for errno, and that nothing was lost. */
 static rf_status fail_new(const rf_new_file *f, const char *what, rf_error *err)
 {
     rf_status st = rf_fail_errno(err, "%s: %s", f->path, what);
@@ -295,8 +296,8 @@ rf_status rf_new_file_open(rf_new_file *f, const char *path, rf_error *err)
     if (f->replaces && !S_ISREG(st.st_mode))
         return rf_fail(err, RF_ERR_IO, 0, "%s: %s, wanted the name of a file", path,
                        S_ISDIR(st.st_mode) ? "is a directory" : "is not a regular file");
-    /* Not mkstemp: it gives the file to its owner alone, and what others may do with a
-     * new file (umask) can be asked only by changing it for all threads. */
+    /* Not mkstemp: it makes the file private to its owner, and the umask that says what
+     * others may do can only be read by changing it for all threads. */
     (void)clock_gettime(CLOCK_REALTIME, &now);
     uint64_t key =
         rf_rng_key((uint64_t)getpid(), (uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, 0);
@@ -308,7 +309,7 @@ rf_status rf_new_file_open(rf_new_file *f, const char *path, rf_error *err)
         if (!f->open && errno != EEXIST)
             break;
     }
-    if (f->open && f->replaces) /* what was private stays so */
+    if (f->open && f->replaces) /* a private file stays private */
         (void)fchmod(f->fd, st.st_mode & 0777);
     return f->open ? RF_OK : fail_new(f, "cannot create a file beside it", err);
 }

@@ -1,3 +1,4 @@
+/* json.c - parsing and writing JSON by jansson */
 #include "base/json.h"
 
 #include <stdio.h>
@@ -20,8 +21,8 @@ const char *rf_json_type(const json_t *value)
     return "unknown";
 }
 
-/* jansson does not tell when memory ran out: it fails without a word, or complains of a
- * string that ended well. */
+/* jansson does not say when memory ran out: it fails without a message, or reports a
+ * valid string as unterminated. */
 static bool ran_out(const json_error_t *e, const char *text)
 {
     if (e->text[0] == '\0' || json_error_code(e) == json_error_out_of_memory)
@@ -31,7 +32,7 @@ static bool ran_out(const json_error_t *e, const char *text)
             strncmp(e->text, "string or '}' expected", 22) == 0);
 }
 
-/* line is that of the file where text stands, 0 if text is the file. */
+/* line is the line of the file that text is, 0 if text is the whole file. */
 static json_t *parse(const char *text, size_t len, size_t flags, const char *name,
                      size_t line, rf_error *err)
 {
@@ -41,7 +42,7 @@ static json_t *parse(const char *text, size_t len, size_t flags, const char *nam
         snprintf(where, sizeof where, "line %zu: ", line);
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES | flags, &e);
     if (!root && ran_out(&e, text)) {
-        rf_fail(err, RF_ERR_NOMEM, line, "%s: %scannot have the memory to parse it", name,
+        rf_fail(err, RF_ERR_NOMEM, line, "%s: %scannot allocate memory to parse it", name,
                 where);
         return NULL;
     }
@@ -85,7 +86,7 @@ typedef struct writing {
 static int write_some(const char *text, size_t len, void *user)
 {
     writing *w = user;
-    if (w->status == RF_OK) /* jansson does not look at what becomes of a key (2.14) */
+    if (w->status == RF_OK) /* jansson 2.14 does not report when copying a key fails */
         w->status = rf_buffer_add(w->out, text, len, w->err);
     return w->status == RF_OK ? 0 : -1;
 }

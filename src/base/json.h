@@ -1,4 +1,4 @@
-/* json.h - jansson, with our limits and our words */
+/* json.h - jansson with our limits and error messages */
 #ifndef RF_BASE_JSON_H
 #define RF_BASE_JSON_H
 
@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* Parse a whole text that must be one object; duplicate keys are refused. NULL on
+/* Parses a whole text that must be one object; duplicate keys are refused. NULL on
  * failure. The result is released with json_decref. */
 json_t *rf_json_object(const char *text, size_t len, const char *name, rf_error *err);
 

@@ -1,3 +1,4 @@
+/* json_text.c - escaping and appending JSON */
 #include "base/json_text.h"
 
 #include "base/numbers.h"
@@ -9,7 +10,7 @@
 
 /* ---- Strings ----------------------------------------------------------------------- */
 
-/* How many bytes from p on are one character, or are one ill-formed part (*good tells):
+/* Length of the character at p, or of the ill-formed part there (*good says which):
  * the longest start of a well-formed sequence, or a byte that starts none (Unicode,
  * table 3-7). n > 0. */
 static size_t next_part(const unsigned char *p, size_t n, int *good)
@@ -20,7 +21,7 @@ static size_t next_part(const unsigned char *p, size_t n, int *good)
     if (!*good)
         return 1;
     if (lead == 0xe0)
-        low = 0xa0; /* shorter forms would do */
+        low = 0xa0; /* overlong */
     else if (lead == 0xed)
         high = 0x9f; /* surrogates */
     else if (lead == 0xf0)

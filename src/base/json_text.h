@@ -13,14 +13,13 @@
 
 #include "base/buffer.h"
 
-/* Receives bytes; where they go is its business. */
 typedef void (*rf_json_sink)(void *user, const char *bytes, size_t len);
 
-/* Any bytes as a JSON string, quotes included. What is not UTF-8 becomes U+FFFD, one for
+/* Any bytes as a JSON string, quotes included. Ill-formed UTF-8 becomes U+FFFD, one for
  * each maximal ill-formed part, as everywhere in the library (docs/MODEL.md, "Text"). */
 void rf_json_escape(const char *bytes, size_t len, rf_json_sink put, void *user);
 
-/* A growing text. After a failure nothing is added any more. */
+/* A growing text. After a failure nothing more is added. */
 typedef struct rf_text {
     rf_buffer buffer;
     rf_status status;

@@ -1,3 +1,4 @@
+/* memory.c - aligned blocks of floats */
 #define _GNU_SOURCE
 #include "base/memory.h"
 
@@ -16,6 +17,6 @@ float *rf_floats_new(size_t n)
     bytes = (bytes + align - 1) / align * align;
     float *p = aligned_alloc(align, bytes);
     if (p && align == HUGE_PAGE)
-        (void)madvise(p, bytes, MADV_HUGEPAGE); /* a wish, not a need */
+        (void)madvise(p, bytes, MADV_HUGEPAGE); /* best effort */
     return p;
 }

@@ -22,9 +22,9 @@ static inline bool rf_size_add(size_t a, size_t b, size_t *out)
     return !__builtin_add_overflow(a, b, out);
 }
 
-/* Room for n floats, aligned to a cache line, contents undefined; NULL if it cannot be
- * had. Blocks of megabytes ask for huge pages: streaming 40 MB of weights through 4 KB
- * pages costs a TLB miss per 16 columns. Freed with free(). */
+/* Room for n floats, aligned to a cache line, contents undefined; NULL if there is
+ * no memory. Blocks of megabytes ask for huge pages: streaming 40 MB of weights through 4
+ * KB pages costs a TLB miss per 16 columns. Freed with free(). */
 float *rf_floats_new(size_t n);
 
 #endif

@@ -1,3 +1,4 @@
+/* numbers.c - floats to decimal text */
 #include "base/numbers.h"
 
 #include <math.h>
@@ -9,10 +10,10 @@ static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  
                                 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
 
 /*
- * Nine digits always tell a float from its neighbours, which lie at least 6e-8 of it
- * apart. |v| is scaled to nine digits before the point in double precision (off by less
- * than 1e-15) and rounded: at most half a unit of the ninth digit, 5e-9, is lost.
- * Features lie between 1e-8 and 1e9 but for a few, which go through printf.
+ * Nine digits always distinguish a float from its neighbours, which are at least 6e-8 of
+ * it apart. |v| is scaled to nine digits before the point in double precision (off by
+ * less than 1e-15) and rounded: at most half a unit of the ninth digit, 5e-9, is lost.
+ * Nearly all features are between 1e-8 and 1e9; the others go through printf.
  */
 size_t rf_number_write(char out[RF_NUMBER_MAX], float v)
 {

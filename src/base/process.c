@@ -1,3 +1,4 @@
+/* process.c - posix_spawn and wait */
 #include "base/process.h"
 
 #include <errno.h>

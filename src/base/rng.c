@@ -1,3 +1,4 @@
+/* rng.c - unbiased draws and shuffles */
 #include "base/rng.h"
 
 size_t rf_rng_below(rf_rng *r, size_t n)

@@ -2,7 +2,7 @@
  * rng.h - random numbers by position, not by history
  *
  * A stream is named by a seed and three numbers (what for, which step, which row ...) and
- * gives the same values whoever asks, in whatever order: nothing random depends on the
+ * gives the same values whoever draws, in whatever order: nothing random depends on the
  * number of threads, and a checkpoint needs no generator state. The generator is
  * SplitMix64; names are hashed with its own mixing function.
  */
@@ -46,16 +46,16 @@ static inline uint64_t rf_rng_next(rf_rng *r)
     return rf_rng_mix(r->state += RF_RNG_STEP);
 }
 
-/* Evenly among 0..n-1, n > 0. */
+/* Uniform in 0..n-1, n > 0. */
 size_t rf_rng_below(rf_rng *r, size_t n);
 
-/* In [0, 1), 24 bits. */
+/* Uniform in [0, 1), 24 bits. */
 static inline float rf_rng_uniform(rf_rng *r)
 {
     return (float)(rf_rng_next(r) >> 40) * 0x1p-24f;
 }
 
-/* A random order of a[0..n). */
+/* Shuffles a[0..n). */
 void rf_rng_shuffle(rf_rng *r, uint32_t *a, size_t n);
 
 #endif

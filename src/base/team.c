@@ -1,3 +1,4 @@
+/* team.c - worker threads that spin, then sleep, between jobs */
 #define _GNU_SOURCE
 #include "base/team.h"
 
@@ -6,11 +7,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* How long a waiting thread looks before it lets others run, in turns of a pause
- * instruction (some 40 cycles). A sleep and wake-up costs about 50 microseconds: for the
- * next job, looking for about 100 pays. At a barrier a thread only lets others run, which
- * is cheap, and does so soon: if the one it waits for has lost its CPU to somebody else,
- * looking on keeps it from getting ours. */
+/* How long a waiting thread spins, in pause instructions (some 40 cycles each). Sleeping
+ * and waking up costs about 50 microseconds, so spinning for about 100 pays while waiting
+ * for the next job. At a barrier a thread then only yields, which is cheap, and does so
+ * soon: if the thread it waits for has lost its CPU, spinning keeps it from getting
+ * ours. */
 #define SPIN_TURNS 8000
 #define BARRIER_TURNS 1000
 
@@ -22,7 +23,7 @@ typedef struct member {
 
 struct rf_team {
     size_t size;
-    /* Turns; none when there are more threads than CPUs to run them. */
+    /* SPIN_TURNS and BARRIER_TURNS; 0 when there are more threads than CPUs. */
     int spin, barrier_spin;
     size_t started;
     member *members; /* [size]; 0 is the caller and has no thread */

@@ -1,9 +1,9 @@
 /*
  * team.h - a fixed set of threads that run one function together
  *
- * Every member calls fn(arg, member, members); the caller is member 0 and comes back when
- * all are done. Inside fn the members may meet at rf_team_barrier. How work is divided is
- * fn's business; the rule of the house is that the division never changes a result.
+ * Every member calls fn(arg, member, members); the caller is member 0 and returns when
+ * all are done. Inside fn the members may meet at rf_team_barrier. fn divides the work,
+ * in a way that never changes a result (the rule of bits).
  */
 #ifndef RF_BASE_TEAM_H
 #define RF_BASE_TEAM_H
@@ -23,7 +23,7 @@ size_t rf_team_size(const rf_team *team);
 void rf_team_run(rf_team *team, void (*fn)(void *arg, size_t member, size_t members),
                  void *arg);
 
-/* All members must call it; none goes on before the last has come. */
+/* All members must call it; none continues before the last has arrived. */
 void rf_team_barrier(rf_team *team);
 
 #endif

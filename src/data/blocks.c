@@ -1,3 +1,4 @@
+/* blocks.c - a list of memory blocks; bytes are appended to the first */
 #include "data/blocks.h"
 
 #include "base/memory.h"
@@ -36,7 +37,8 @@ void rf_blocks_keep(rf_blocks *b, size_t n)
 {
     rf_block *full = b->first, *next = full->next;
     full->used += n;
-    if (room_in(next) > room_in(full)) { /* a large text came between: go on before it */
+    if (room_in(next) >
+        room_in(full)) { /* a large text got a block of its own: keep filling the other */
         full->next = next->next;
         next->next = full;
         b->first = next;

@@ -1,9 +1,9 @@
 /*
- * blocks.h - bytes that are added and stay where they are
+ * blocks.h - append-only memory whose bytes never move
  *
  * A million texts in one growing buffer would be copied again and again, and pointers to
- * them would not hold. Here memory grows block by block. Room is taken in two steps, so
- * that a caller with something else that can fail leaves nothing behind:
+ * them would become invalid. Here memory grows block by block. Room is taken in two
+ * steps, so that a caller can do something else that may fail in between:
  *
  *   char *room = rf_blocks_reserve(&b, len);     // NULL: no memory; nothing has changed
  *   ...
@@ -20,10 +20,10 @@ typedef struct rf_blocks {
     rf_block *first; /* the one that has room */
 } rf_blocks;
 
-/* Room for n bytes, valid until the next call; NULL if it cannot be had. */
+/* Room for n bytes, valid until the next call; NULL if there is no memory. */
 char *rf_blocks_reserve(rf_blocks *b, size_t n);
 
-/* Keep the n bytes at the place that was reserved last, for at least n. */
+/* Keeps the first n bytes of the room reserved last. */
 void rf_blocks_keep(rf_blocks *b, size_t n);
 
 void rf_blocks_release(rf_blocks *b); /* accepts a zeroed struct, twice is harmless */

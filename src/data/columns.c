@@ -1,3 +1,4 @@
+/* columns.c - finds the text and the label column by option, name or elimination */
 #include "data/columns.h"
 
 #include <stdio.h>
@@ -5,7 +6,7 @@
 
 #define NONE SIZE_MAX
 
-/* The usual names; of several in one header, the one further left here counts. */
+/* Usual names; if a header has several, the first in this list wins. */
 static const char *const text_names[] = {"text",  "sentence", "utterance",
                                          "query", "question", "message"};
 static const char *const label_names[] = {"label", "intent", "class", "category"};
@@ -51,7 +52,7 @@ static bool same_bytes(rf_field f, const char *name)
     return f.len == strlen(name) && memcmp(f.data, name, f.len) == 0;
 }
 
-/* The columns there are, as a list for a message. */
+/* The columns found, as a list for a message. */
 static void list_names(const search *s, char out[200])
 {
     size_t used = 0;
@@ -65,7 +66,7 @@ static void list_names(const search *s, char out[200])
     }
 }
 
-/* The column of a name, NONE if there is none. Case does not count unless two names
+/* The column of a name, NONE if there is none. Case matters only between names that
  * differ in nothing else. */
 static rf_status find(const search *s, const char *name, size_t *at)
 {
@@ -112,7 +113,7 @@ static bool is_number(const char *column)
     return column && column[strspn(column, "0123456789")] == '\0';
 }
 
-/* One column, NONE if it is neither told nor known. */
+/* One column, NONE if it is neither given nor recognised. */
 static rf_status choose(const search *s, const char *column, bool numbers, bool named,
                         const char *role, const char *const *usual, size_t n_usual,
                         size_t *at)
@@ -129,7 +130,7 @@ static rf_status choose(const search *s, const char *column, bool numbers, bool 
         for (const char *p = column; *p && number <= s->n; p++)
             number = 10 * number + (size_t)(*p - '0');
         if (number == 0)
-            return rf_fail(s->err, RF_ERR_ARG, 0, "%s: %s column 0: they count from 1",
+            return rf_fail(s->err, RF_ERR_ARG, 0, "%s: %s column 0: columns count from 1",
                            s->place, role);
         if (number > s->n)
             return rf_fail(s->err, RF_ERR_FORMAT, s->line,
@@ -140,8 +141,8 @@ static rf_status choose(const search *s, const char *column, bool numbers, bool 
     }
     if (!named)
         return rf_fail(s->err, RF_ERR_ARG, 0,
-                       "%s: the %s column \"%.40s\" is given by name, and the file is "
-                       "said to have no header",
+                       "%s: the %s column \"%.40s\" is given by name, but the options "
+                       "say that the file has no header",
                        s->place, role, column);
     rf_status st = find(s, column, at);
     if (st == RF_OK && *at == NONE) {
@@ -153,7 +154,7 @@ static rf_status choose(const search *s, const char *column, bool numbers, bool 
 }
 
 static rf_status choose_both(rf_columns *c, const search *s, const rf_data_options *o,
-                             bool numbers, bool named, bool by_rest)
+                             bool numbers, bool named, bool by_elimination)
 {
     char have[200];
     rf_status st = choose(s, o->text_column, numbers, named, "text", text_names,
@@ -163,7 +164,7 @@ static rf_status choose_both(rf_columns *c, const search *s, const rf_data_optio
                     N_LABEL_NAMES, &c->label);
     if (st != RF_OK)
         return st;
-    if (by_rest && s->n == 2) { /* the one that is left */
+    if (by_elimination && s->n == 2) {
         if (c->text == NONE)
             c->text = c->label == 0 ? 1 : 0;
         if (c->label == NONE)
@@ -192,12 +193,12 @@ rf_status rf_columns_of_record(rf_columns *c, const rf_field *fields, size_t n,
         return rf_fail(err, RF_ERR_LIMIT, line,
                        "%s: found %zu columns, wanted at most %d", place, n,
                        RF_MAX_COLUMNS);
-    bool told = (o->text_column && !is_number(o->text_column)) ||
-                (o->label_column && !is_number(o->label_column));
+    bool by_name = (o->text_column && !is_number(o->text_column)) ||
+                   (o->label_column && !is_number(o->label_column));
     c->header = o->header == RF_HEADER_YES ||
                 (o->header == RF_HEADER_AUTO &&
-                 (told || (has_usual(fields, n, text_names, N_TEXT_NAMES) &&
-                           has_usual(fields, n, label_names, N_LABEL_NAMES))));
+                 (by_name || (has_usual(fields, n, text_names, N_TEXT_NAMES) &&
+                              has_usual(fields, n, label_names, N_LABEL_NAMES))));
     return choose_both(c, &s, o, true, c->header, true);
 }
 

@@ -1,8 +1,8 @@
 /*
  * columns.h - which column holds the text and which the label
  *
- * Told by name or number in the options, known by a usual name in the header, or else,
- * where there are just two columns, the one that is left. Never guessed among more.
+ * Given by name or number in the options, or recognised by a usual name in the header, or
+ * else, of just two columns, the one that is left. Never guessed among more.
  */
 #ifndef RF_DATA_COLUMNS_H
 #define RF_DATA_COLUMNS_H
@@ -20,7 +20,7 @@ rf_status rf_columns_of_record(rf_columns *c, const rf_field *fields, size_t n,
                                const rf_data_options *options, const char *place,
                                size_t line, rf_error *err);
 
-/* From the keys of the first object: always names, and their order says nothing. */
+/* From the keys of the first object: always by name, their order does not matter. */
 rf_status rf_columns_of_keys(rf_columns *c, const rf_field *keys, size_t n,
                              const rf_data_options *options, const char *place,
                              size_t line, rf_error *err);

@@ -1,3 +1,4 @@
+/* dataset.c - adding rows and reading them back */
 #include "data/dataset.h"
 
 #include <stdlib.h>

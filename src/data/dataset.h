@@ -1,5 +1,5 @@
 /*
- * dataset.h - rows of text and label, inside
+ * dataset.h - the inside of rf_dataset: rows of text and label
  *
  * Memory per row: the text with its NUL and 16 bytes (up to 24 while the table of rows
  * has room to grow). Texts never move.
@@ -22,7 +22,7 @@ struct rf_dataset {
     rf_blocks texts;
     rf_buffer rows; /* [rows] of rf_row */
     rf_labels *labels;
-    size_t dropped; /* rows that raw_tsv left out */
+    size_t dropped; /* rows that raw_tsv skipped */
 };
 
 static inline const rf_row *rf_dataset_row(const rf_dataset *data, size_t row)
@@ -30,12 +30,12 @@ static inline const rf_row *rf_dataset_row(const rf_dataset *data, size_t row)
     return (const rf_row *)(const void *)data->rows.data + row;
 }
 
-/* rf_dataset_read from an open source; file_name tells the format, or is NULL. */
+/* rf_dataset_read from an open source; file_name implies the format, or is NULL. */
 rf_dataset *rf_dataset_read_from(rf_source *source, const char *file_name,
                                  const rf_data_options *options, rf_error *err);
 
-/* By the ending of a file's name, one for packing left out; RF_DATA_AUTO if it says
- * nothing. name may be NULL. */
+/* The format by the extension of a file name, one for compression ignored; RF_DATA_AUTO
+ * if it is unknown. name may be NULL. */
 rf_data_format rf_format_of_name(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* hash.h - a number for a string of bytes, for tables in memory only */
+/* hash.h - hash of bytes, for tables in memory only */
 #ifndef RF_DATA_HASH_H
 #define RF_DATA_HASH_H
 

@@ -1,3 +1,4 @@
+/* labels.c - a hash table of labels, ranked in byte order on demand */
 #include "data/labels.h"
 
 #include "base/buffer.h"
@@ -26,7 +27,7 @@ typedef struct ranked {
 struct rf_labels {
     rf_blocks names;
     rf_buffer labels; /* [size] of label, by id */
-    rf_buffer order;  /* [size] of ranked, by rank; room for it is had in advance */
+    rf_buffer order;  /* [size] of ranked, by rank; its memory is reserved in advance */
     uint32_t *table;  /* [table_size] of id or NONE, open addressing */
     size_t table_size;
     pthread_mutex_t sorting;
@@ -109,7 +110,7 @@ size_t rf_labels_size(const rf_labels *l)
     return l->labels.len / sizeof(label);
 }
 
-/* Where a label stands in the table, or the free slot where it would stand. */
+/* The slot of a label, or the free slot where it would go. */
 static size_t slot_of(const rf_labels *l, uint64_t hash, const char *name, size_t len)
 {
     size_t i = (size_t)hash & (l->table_size - 1);
@@ -122,7 +123,7 @@ static size_t slot_of(const rf_labels *l, uint64_t hash, const char *name, size_
     }
 }
 
-/* A table twice as large as needed for one more label. */
+/* Keeps the table at most half full with one more label. */
 static rf_status grow_table(rf_labels *l, rf_error *err)
 {
     size_t n = rf_labels_size(l);

@@ -3,10 +3,10 @@
  *
  * A label has an id, given in order of appearance, and a rank, its place in byte order
  * among all labels: the class number. A new label may move every rank, so ranks are
- * worked out when somebody asks, once for all labels that came since; a million labels
- * cost one sort and not a million insertions.
+ * computed on demand, once for all labels added since; a million labels cost one sort and
+ * not a million insertions.
  *
- * Threads: any number may ask at the same time, as long as none adds.
+ * Threads: any number may read at the same time, as long as none adds.
  */
 #ifndef RF_DATA_LABELS_H
 #define RF_DATA_LABELS_H
@@ -18,8 +18,8 @@ typedef struct rf_labels rf_labels;
 rf_labels *rf_labels_new(rf_error *err);
 void rf_labels_free(rf_labels *l); /* accepts NULL */
 
-/* A label as it may be: the spaces around it cut off, then 1 to RF_MAX_LABEL_BYTES of
- * UTF-8 without control characters. */
+/* Trims spaces, then checks for 1 to RF_MAX_LABEL_BYTES of UTF-8 without control
+ * characters. */
 rf_status rf_label_check(const char **label, size_t *len, rf_error *err);
 
 /* The id of a checked label, which is added with no rows if it is new. A failure leaves

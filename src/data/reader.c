@@ -1,11 +1,12 @@
 /*
  * reader.c - labelled data from a file: TSV, CSV, JSON Lines
  *
- * bytes -> records -> columns -> rows. Every complaint names the file and the line.
+ * bytes -> records -> columns -> rows. Every error names the file and the line.
  */
 #include "data/dataset.h"
 
 #include "base/json.h"
+#include "base/options.h"
 #include "data/columns.h"
 #include "data/records.h"
 
@@ -14,25 +15,26 @@
 #include <string.h>
 #include <strings.h>
 
-#define FIRST_LINE ((size_t)64 << 10) /* bytes that may decide what the format is */
+#define FIRST_LINE ((size_t)64 << 10) /* bytes that decide the format */
 
 typedef struct reader {
     const rf_data_options *options;
     rf_dataset *data;
     rf_columns columns;
-    size_t n_columns;  /* fields of a record; 0: none was read yet */
+    size_t n_columns;  /* fields of a record; 0: none read yet */
     size_t first_line; /* where that was decided */
     json_t *first;     /* the first object: its keys are the next two */
     const char *text_key, *label_key;
     rf_records records;
 } reader;
 
-rf_data_options rf_data_options_default(void)
+void rf_data_options_init(rf_data_options *options, size_t struct_size)
 {
-    return (rf_data_options){0};
+    const rf_data_options defaults = {0};
+    rf_options_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-/* Add "file: line 7: " to what went wrong with a row. */
+/* Adds "file: line 7: " to the error of a row. */
 static rf_status at_line(const reader *r, rf_status st, rf_error *err)
 {
     char words[sizeof err->msg];
@@ -76,7 +78,7 @@ rf_data_format rf_format_of_name(const char *name)
     return RF_DATA_AUTO;
 }
 
-/* By the first line: { begins JSON, a tab is one of TSV. */
+/* By the first line: { starts JSON, a tab means TSV. */
 static rf_status format_of_content(rf_source *s, rf_data_format *format, rf_error *err)
 {
     size_t i = 0, len;
@@ -214,7 +216,7 @@ static rf_status take_object(reader *r, rf_error *err)
     const rf_records *rec = &r->records;
     if (is_blank(rec))
         return RF_OK;
-    err = err ? err : &local; /* it tells why there is no object */
+    err = err ? err : &local; /* which says why there is no object */
     json_t *object = rf_json_line(rec->fields[0].data, rec->fields[0].len,
                                   rec->source->name, rec->line, err);
     if (!object)
@@ -302,9 +304,11 @@ rf_dataset *rf_dataset_read(const char *path, const rf_data_options *options,
                             rf_error *err)
 {
     rf_source source;
-    if (rf_source_open(&source, path, err) != RF_OK)
+    rf_data_options o = rf_data_options_default();
+    if (rf_options_take(&o, sizeof o, options, "rf_data_options", err) != RF_OK ||
+        rf_source_open(&source, path, err) != RF_OK)
         return NULL;
-    rf_dataset *data = rf_dataset_read_from(&source, path, options, err);
+    rf_dataset *data = rf_dataset_read_from(&source, path, &o, err);
     rf_source_close(&source);
     return data;
 }

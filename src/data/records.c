@@ -1,3 +1,4 @@
+/* records.c - splits a source into lines and quoted records, in place */
 #include "data/records.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@ void rf_records_init(rf_records *r, rf_source *source, char separator, bool quot
         .source = source, .separator = separator, .quoted = quoted, .next_line = 1};
 }
 
-/* What helps if quotes are no quotes. */
+/* The way out if quotes are just characters. */
 static const char *raw_hint(const rf_records *r)
 {
     return r->separator == '\t' ? "; raw TSV takes quotes as they are" : "";
@@ -21,7 +22,7 @@ static rf_status too_long(const rf_records *r, rf_error *err)
                    r->line, RF_MAX_RECORD, r->quoted ? "; is a quote left open?" : "");
 }
 
-/* More of an unfinished record. */
+/* Reads more of an unfinished record. */
 static rf_status more(rf_records *r, rf_error *err)
 {
     if (r->source->window.len - r->source->start > RF_MAX_RECORD)
@@ -77,19 +78,18 @@ typedef enum state {
     START,  /* of a field */
     PLAIN,  /* in a field without quotes; a quote here is a character */
     INSIDE, /* of quotes */
-    QUOTE,  /* after a quote inside of quotes: the end, or the first of two */
+    QUOTE,  /* after a quote inside quotes: the end, or the first of two */
     CLOSED, /* after the CR that follows a closing quote */
 } state;
 
-/* A record in the making. Fields are unquoted where they stand: what is written never
- * overtakes what is read. Offsets are from the start of the record, since the window
- * may move. */
+/* A record being parsed. Fields are unquoted in place: writing never overtakes reading.
+ * Offsets are from the start of the record, since the window may move. */
 typedef struct making {
     state state;
     size_t read, written; /* bytes */
     size_t begin;         /* of the current field, in what was written */
-    size_t lines;         /* that ended inside of quotes */
-    size_t quote_line;    /* where the current quotes opened */
+    size_t lines;         /* that ended inside quotes */
+    size_t quote_line;    /* where the current quote opened */
 } making;
 
 static rf_status after_quote(const rf_records *r, const making *m, char c, rf_error *err)
@@ -118,7 +118,7 @@ static void end_record(rf_records *r, making *m, const char *base)
     if (m->state == PLAIN && base[m->written - 1] == '\r')
         m->written--;
     bool empty = r->n_fields == 0 && m->written == 0 && m->state != QUOTE &&
-                 m->state != CLOSED; /* "" alone is a field, nothing is not */
+                 m->state != CLOSED; /* "" is a field, an empty line is not */
     if (!empty)
         end_field(r, m);
     for (size_t i = 0; i < r->n_fields && i < RF_MAX_COLUMNS; i++)

@@ -24,14 +24,14 @@ typedef struct rf_records {
     char separator;
     bool quoted;
 
-    /* The record at hand, valid until the next one is read */
+    /* The current record, valid until the next is read */
     size_t line;                     /* where it begins, from 1 */
     size_t n_fields;                 /* 0: an empty line */
     rf_field fields[RF_MAX_COLUMNS]; /* more are counted but not kept */
 
     size_t at[RF_MAX_COLUMNS]; /* of each field, from the start of the record */
     size_t next_line;
-    size_t size; /* of the record at hand in the source's window */
+    size_t size; /* of the current record in the source's window */
 } rf_records;
 
 void rf_records_init(rf_records *r, rf_source *source, char separator, bool quoted);

@@ -1,3 +1,4 @@
+/* source.c - file, standard input or memory, unpacked by libarchive */
 #include "data/source.h"
 
 #include <archive.h>
@@ -39,7 +40,7 @@ static la_ssize_t read_memory(struct archive *a, void *user, const void **block)
     return (la_ssize_t)n;
 }
 
-static rf_status failed(const rf_source *s, rf_error *err)
+static rf_status fail_reading(const rf_source *s, rf_error *err)
 {
     if (s->read_error) {
         errno = s->read_error;
@@ -54,7 +55,8 @@ static rf_status failed(const rf_source *s, rf_error *err)
 
 /* ---- Opening ----------------------------------------------------------------------- */
 
-static rf_status begin(rf_source *s, archive_read_callback *read_block, rf_error *err)
+static rf_status open_archive(rf_source *s, archive_read_callback *read_block,
+                              rf_error *err)
 {
     struct archive_entry *entry;
     rf_buffer_init(&s->window, SIZE_MAX / 4, s->name);
@@ -69,7 +71,7 @@ static rf_status begin(rf_source *s, archive_read_callback *read_block, rf_error
     if (rc == ARCHIVE_OK)
         rc = archive_read_next_header(s->archive, &entry);
     s->at_end = rc == ARCHIVE_EOF;
-    return rc == ARCHIVE_OK || rc == ARCHIVE_EOF ? RF_OK : failed(s, err);
+    return rc == ARCHIVE_OK || rc == ARCHIVE_EOF ? RF_OK : fail_reading(s, err);
 }
 
 rf_status rf_source_open(rf_source *s, const char *path, rf_error *err)
@@ -82,7 +84,7 @@ rf_status rf_source_open(rf_source *s, const char *path, rf_error *err)
     s->opened = !is_stdin;
     s->chunk = malloc(CHUNK);
     rf_status st =
-        s->chunk ? begin(s, read_file, err) : rf_fail_nomem(err, CHUNK, "reading");
+        s->chunk ? open_archive(s, read_file, err) : rf_fail_nomem(err, CHUNK, "reading");
     if (st != RF_OK)
         rf_source_close(s);
     return st;
@@ -92,7 +94,7 @@ rf_status rf_source_open_bytes(rf_source *s, const char *bytes, size_t len, size
                                const char *name, rf_error *err)
 {
     *s = (rf_source){.name = name, .bytes = bytes, .left = len, .step = step};
-    rf_status st = begin(s, read_memory, err);
+    rf_status st = open_archive(s, read_memory, err);
     if (st != RF_OK)
         rf_source_close(s);
     return st;
@@ -123,8 +125,8 @@ rf_status rf_source_more(rf_source *s, rf_error *err)
         return RF_OK;
     }
     if (rc != ARCHIVE_OK)
-        return failed(s, err);
-    if (s->start > 0) { /* what is left is the beginning of a line */
+        return fail_reading(s, err);
+    if (s->start > 0) { /* the rest is the start of a line */
         memmove(s->window.data, s->window.data + s->start, s->window.len - s->start);
         s->window.len -= s->start;
         s->start = 0;

@@ -1,12 +1,12 @@
 /*
  * source.h - the bytes of a file or of standard input, unpacked, through a window
  *
- *   while (!wanted thing complete in s->window from s->start)
- *       if (s->at_end) ... else rf_source_more(&s, err);
- *   rf_source_take(&s, length of the thing);
+ *   while (no complete record in the window and !s->at_end)
+ *       rf_source_more(&s, err);
+ *   rf_source_take(&s, length of the record);
  *
- * gzip and zstd are recognised by their content and unpacked on the way. The window holds
- * what was not taken yet; memory does not depend on the length of the file.
+ * gzip and zstd are recognised by their content and unpacked. The window holds what was
+ * not taken yet; memory does not depend on the length of the file.
  */
 #ifndef RF_DATA_SOURCE_H
 #define RF_DATA_SOURCE_H
@@ -17,14 +17,14 @@ struct archive;
 
 typedef struct rf_source {
     const char *name; /* for messages; borrowed */
-    rf_buffer window; /* bytes from start to len are there to be used */
+    rf_buffer window; /* bytes from start to len are available */
     size_t start;
-    bool at_end; /* nothing will come after the window */
+    bool at_end; /* nothing follows the window */
 
     struct archive *archive;
     int fd;
     bool opened;       /* fd is ours to close */
-    char *chunk;       /* what is read from fd at once */
+    char *chunk;       /* one read from fd */
     int read_error;    /* errno of a failed read */
     const char *bytes; /* memory: what is left of it */
     size_t left, step;
@@ -33,30 +33,30 @@ typedef struct rf_source {
 /* path NULL or "-" is standard input. */
 rf_status rf_source_open(rf_source *s, const char *path, rf_error *err);
 
-/* From memory, `step` bytes at a time, as a slow pipe would bring them. Borrows bytes. */
+/* From memory, `step` bytes at a time, like a slow pipe. Borrows bytes. */
 rf_status rf_source_open_bytes(rf_source *s, const char *bytes, size_t len, size_t step,
                                const char *name, rf_error *err);
 
 void rf_source_close(rf_source *s); /* accepts a zeroed struct, twice is harmless */
 
-/* Takes a byte order mark away, and refuses what is plainly no text: UTF-16, archives. To
- * be called first. */
+/* To be called first: skips a byte order mark and refuses what is clearly not text
+ * (UTF-16, archives). */
 rf_status rf_source_begin(rf_source *s, rf_error *err);
 
-/* Add to the window, or set at_end. The bytes in the window may move. */
+/* Adds to the window, or sets at_end. The bytes in the window may move. */
 rf_status rf_source_more(rf_source *s, rf_error *err);
 
-/* Make sure of n bytes in the window; fewer only at the end. */
+/* Reads until the window has n bytes; fewer only at the end. */
 rf_status rf_source_want(rf_source *s, size_t n, rf_error *err);
 
-/* What is in the window; NULL if nothing ever was. */
+/* The bytes in the window; NULL if nothing was read yet. */
 static inline char *rf_source_data(const rf_source *s, size_t *len)
 {
     *len = s->window.len - s->start;
     return s->window.data ? s->window.data + s->start : NULL;
 }
 
-/* The first n bytes of the window are done with. */
+/* Consumes the first n bytes of the window. */
 static inline void rf_source_take(rf_source *s, size_t n)
 {
     s->start += n;

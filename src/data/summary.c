@@ -1,9 +1,9 @@
 /*
  * summary.c - what a person should know before training
  *
- * Two tables make it linear in the number of rows, whatever the texts and labels are: one
- * finds the first row with the same text, the other, by that row and the class, the first
- * row with the same text and label.
+ * Two hash tables make it linear in the number of rows: one finds the first row with the
+ * same text, the other, by that row and the class, the first row with the same text and
+ * label.
  */
 #include "data/dataset.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <utf8proc.h>
 
-#define FEW 5 /* a class with fewer rows is pointed out */
+#define FEW 5 /* classes with fewer rows are counted */
 #define NONE UINT32_MAX
 
 typedef struct table {
@@ -119,7 +119,7 @@ static void compare_rows(seen *s, const rf_dataset *data, rf_data_summary *out)
     }
 }
 
-/* Nothing but white space, as Unicode has it. */
+/* Only white space, by Unicode. */
 static bool is_blank(const char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {

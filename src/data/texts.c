@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Labelled data, its labels forgotten. */
+/* Labelled data without its labels. */
 static rf_status copy_texts(rf_dataset *to, const rf_dataset *from, rf_error *err)
 {
     rf_status st = RF_OK;

@@ -1,3 +1,5 @@
+/* activations.c - runs the frozen layers over all texts; holds the result in memory or a
+ * file */
 #include "encoder/activations.h"
 
 #include "base/memory.h"
@@ -12,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Tokens that one thread takes at a time, as in the embedder. */
+/* Tokens that a thread takes at a time, as in the embedder. */
 #define GROUP_TOKENS 96
 /* Tokens, per thread, between two calls of the caller's function. */
 #define BLOCK_TOKENS 8192
@@ -49,7 +51,7 @@ static rf_status tokenize(rf_activations *a, rf_buffer *ids, const rf_encoder *e
 
 /* ---- Room -------------------------------------------------------------------------- */
 
-/* A file without a name, its space reserved: a full disk is known now, not by a signal
+/* An unlinked file with its space reserved: a full disk shows now, not as a SIGBUS
  * later. */
 static int unnamed_file(const char *dir, size_t bytes, rf_error *err)
 {
@@ -65,7 +67,7 @@ static int unnamed_file(const char *dir, size_t bytes, rf_error *err)
     int failed = posix_fallocate(fd, 0, (off_t)bytes);
     if (failed) {
         errno = failed;
-        rf_fail_errno(err, "%s: cannot have %zu bytes for activations", dir, bytes);
+        rf_fail_errno(err, "%s: cannot reserve %zu bytes for activations", dir, bytes);
         close(fd);
         return -1;
     }
@@ -112,8 +114,8 @@ typedef struct run {
     const int32_t *ids;    /* NULL: start from a->states at layer a->layer */
     const size_t *offsets; /* of the texts' tokens */
     size_t to_layer;
-    float *states; /* where every token's vector goes, or NULL */
-    float *pooled; /* where each text's mean goes, or NULL */
+    float *states; /* every token's vector, or NULL */
+    float *pooled; /* each text's mean, or NULL */
     rf_workspace *workspaces;
     size_t to_text; /* of the block */
     atomic_size_t next;

@@ -1,5 +1,5 @@
 /*
- * activations.h - texts as the upper layers see them: computed once, kept for training
+ * activations.h - the input of the upper layers for all texts, computed once for training
  *
  * Tokenizes all texts, runs the frozen layers over them and keeps every token's vector:
  * in memory, or in an unlinked file when there is more than the caller allows. With all
@@ -14,7 +14,7 @@
 typedef struct rf_activations {
     size_t n_texts;
     size_t width;
-    size_t layer;    /* layers that were run: the vectors are the output of this one */
+    size_t layer;    /* layers run: the vectors are the output of this one */
     size_t *offsets; /* [n_texts + 1] text i has the vectors offsets[i]..offsets[i+1] */
     float *states;   /* [offsets[n_texts], width] */
     size_t bytes;    /* of states */
@@ -31,7 +31,7 @@ typedef int (*rf_texts_done)(void *user, size_t done);
 typedef struct rf_activation_options {
     size_t layer;          /* frozen layers to run */
     size_t max_tokens;     /* per text */
-    size_t cache_bytes;    /* more than this goes to a file */
+    size_t cache_bytes;    /* larger sets go to a file */
     const char *cache_dir; /* for that file */
     rf_texts_done done;    /* may be NULL */
     void *user;

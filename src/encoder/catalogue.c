@@ -1,3 +1,4 @@
+/* catalogue.c - the encoders known by name, and their place in the cache */
 #include "encoder/catalogue.h"
 
 #include "base/digest.h"
@@ -92,7 +93,7 @@ rf_status rf_catalogue_dir(const char *name, char path[RF_PATH_MAX], rf_error *e
         return rf_fail(err, RF_ERR_MISSING, 0,
                        "no cache directory: set HOME, XDG_CACHE_HOME or RINGFENCE_CACHE");
     if (n < 0 || n >= RF_PATH_MAX)
-        return rf_fail(err, RF_ERR_LIMIT, 0, "path of the cache is too long");
+        return rf_fail(err, RF_ERR_LIMIT, 0, "the path of the cache is too long");
     return RF_OK;
 }
 
@@ -106,7 +107,7 @@ rf_status rf_encoder_path(const char *name, char *path, size_t cap, rf_error *er
             return st;
         if (!rf_file_exists(dir))
             return rf_fail(err, RF_ERR_MISSING, 0,
-                           "encoder %s is not in the cache yet; bring it with: ringfence "
+                           "encoder %s is not in the cache yet; get it with: ringfence "
                            "encoder get %s",
                            name, name);
     } else if (!rf_file_exists(name)) {

@@ -1,10 +1,10 @@
-/* catalogue.h - the encoders we know by name, and where they live */
+/* catalogue.h - encoders known by name, and where they are cached */
 #ifndef RF_ENCODER_CATALOGUE_H
 #define RF_ENCODER_CATALOGUE_H
 
 #include "base/error.h"
 
-/* A file of the npm package and the name under which the encoder keeps it. */
+/* A file of the npm package and its name in the encoder's directory. */
 typedef struct rf_catalogue_file {
     const char *member; /* below "package/" in the tarball; NULL: made by conversion */
     const char *name;
@@ -17,13 +17,13 @@ typedef struct rf_catalogue_item {
     rf_catalogue_entry entry;
     const char *onnx; /* the file to import model.safetensors from, or NULL */
     const char *onnx_sha256;
-    rf_catalogue_file files[RF_CATALOGUE_FILES]; /* ends at the first without a name */
+    rf_catalogue_file files[RF_CATALOGUE_FILES]; /* up to the first without a name */
 } rf_catalogue_item;
 
 /* NULL if the name is not in the catalogue. */
 const rf_catalogue_item *rf_catalogue_find(const char *name);
 
-/* The directory of a catalogue encoder in the cache, there or not. */
+/* The directory of a catalogue encoder in the cache; it need not exist. */
 rf_status rf_catalogue_dir(const char *name, char path[RF_PATH_MAX], rf_error *err);
 
 #endif

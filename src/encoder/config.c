@@ -1,3 +1,4 @@
+/* config.c - reads and checks config.json */
 #include "encoder/config.h"
 
 #include "base/file.h"
@@ -21,7 +22,7 @@ static rf_status take_count(size_t *out, const json_t *root, const char *key, si
     return RF_OK;
 }
 
-/* A string that must be one of two if it is there. */
+/* A string that, if present, must be one of two. */
 static rf_status want_word(const json_t *root, const char *key, const char *a,
                            const char *b, const char *name, rf_error *err)
 {

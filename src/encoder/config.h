@@ -12,8 +12,8 @@ typedef struct rf_config {
     float eps; /* of LayerNorm */
 } rf_config;
 
-/* Reads dir/config.json. Refuses what would compute something else than BERT: another
- * model_type, activation or position embedding. */
+/* Reads dir/config.json. Refuses anything that is not plain BERT: another model_type,
+ * activation or position embedding. */
 rf_status rf_config_load(rf_config *c, const char *dir, rf_error *err);
 rf_status rf_config_parse(rf_config *c, const char *json, size_t len, const char *name,
                           rf_error *err);

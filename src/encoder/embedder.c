@@ -1,22 +1,23 @@
 /*
  * embedder.c - texts in, features out: batching, threads, long texts
  *
- * Texts are tokenized as they come into a block of rows. A row is what the encoder sees
- * at once: a whole text, or one window of a long one. A full block is encoded, and the
+ * Texts are tokenized as they arrive, into a block of rows. A row is one input of the
+ * encoder: a whole text, or one window of a long one. A full block is encoded, and the
  * features are delivered in order:
  *
  *   text 1   text 2   text 3 .....................   text 4
  *   [row 0]  [row 1]  [row 2] [row 3] ... [row 9]    [row 10]
  *                      windows, overlapping by half
  *
- * A block is either cut into groups that the threads take one after another (many
- * tokens: each thread works alone, nothing to wait for), or done by all threads together
- * (few tokens: what matters is when the one text is ready).
+ * A block is either cut into groups that threads take one after another (many tokens:
+ * each thread works alone and never waits), or done by all threads together (few tokens:
+ * the latency of the one text counts).
  */
 #include "encoder/embedder.h"
 #include "encoder/forward.h"
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "num/kernels.h"
 #include "text/tokenizer.h"
 #include "text/vocab.h"
@@ -28,19 +29,21 @@
 /* Tokens that one thread encodes at a time: enough rows for the product to run at full
  * speed, few enough for the activations to stay in cache. */
 #define GROUP_TOKENS 96
-/* With fewer tokens per thread than this, working together beats working apart. */
+/* With fewer tokens per thread than this, working together is faster. */
 #define ALONE_TOKENS 48
 /* A block, per thread: many groups, so that threads finish at about the same time. */
 #define BLOCK_TOKENS_PER_THREAD 4096
 
 struct rf_embedder {
     const rf_encoder *encoder;
-    rf_embed_options options; /* with zeroes resolved */
+    rf_embed_options options; /* with defaults filled in */
     rf_team *team;
     rf_tokenizer *tokenizer;
     rf_workspace *workspaces; /* one per thread */
     rf_feature_sink sink;
     void *sink_user;
+    rf_block_sink block_sink; /* replaces sink unless NULL */
+    void *block_user;
 
     int32_t *row; /* [max_tokens] the row being filled */
     size_t row_len;
@@ -60,9 +63,10 @@ struct rf_embedder {
     size_t n_long;
 };
 
-rf_embed_options rf_embed_options_default(void)
+void rf_embed_options_init(rf_embed_options *options, size_t struct_size)
 {
-    return (rf_embed_options){.layer = -1};
+    const rf_embed_options defaults = {.layer = -1};
+    rf_options_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* ---- Encoding a block -------------------------------------------------------------- */
@@ -106,7 +110,7 @@ static size_t group_end(const rf_embedder *m, size_t from, size_t tokens)
     return to;
 }
 
-static void work(void *arg, size_t member, size_t members)
+static void encode_groups(void *arg, size_t member, size_t members)
 {
     job *j = arg;
     rf_embedder *m = j->m;
@@ -116,7 +120,7 @@ static void work(void *arg, size_t member, size_t members)
     }
     size_t from = atomic_load(&j->next_row);
     while (from < m->n_rows) {
-        /* Groups get smaller towards the end, so that nobody waits long for the last. */
+        /* Groups shrink towards the end, so that no thread waits long for the last. */
         size_t left = m->offsets[m->n_rows] - m->offsets[from];
         size_t tokens = members == 1 ? GROUP_TOKENS : left / (2 * members);
         if (tokens > GROUP_TOKENS)
@@ -137,7 +141,7 @@ static void encode_block(rf_embedder *m)
     job j = {.m = m};
     j.together = threads > 1 && tokens <= m->workspaces[0].max_tokens &&
                  (m->n_rows < threads || tokens < threads * ALONE_TOKENS);
-    rf_team_run(m->team, work, &j);
+    rf_team_run(m->team, encode_groups, &j);
 }
 
 /* ---- Delivering -------------------------------------------------------------------- */
@@ -145,10 +149,13 @@ static void encode_block(rf_embedder *m)
 static const char not_finite[] = "the features of a text hold a NaN or an infinity: the "
                                  "encoder's weights are too large";
 
-static rf_status deliver_row(rf_embedder *m, size_t row, rf_error *err)
+/* Adds row `row` to its text. With the last row the text's feature goes to place `at`,
+ * which is not after `row`. */
+static rf_status finish_row(rf_embedder *m, size_t row, size_t at, rf_error *err)
 {
     size_t width = m->encoder->config.width;
-    float *z = m->features + row * width;
+    const float *z = m->features + row * width;
+    float *out = m->features + at * width;
     if (m->window_rows > 0 || !m->ends_text[row]) {
         for (size_t i = 0; i < width; i++)
             m->window_sum[i] += (double)z[i];
@@ -156,48 +163,60 @@ static rf_status deliver_row(rf_embedder *m, size_t row, rf_error *err)
     }
     if (!m->ends_text[row])
         return RF_OK;
+    if (at < row)
+        memcpy(out, z, width * sizeof(float));
     for (size_t i = 0; m->window_rows > 0 && i < width; i++) {
-        z[i] = (float)(m->window_sum[i] / (double)m->window_rows);
+        out[i] = (float)(m->window_sum[i] / (double)m->window_rows);
         m->window_sum[i] = 0.0;
     }
     m->window_rows = 0;
-    if (!rf_kernels()->all_finite(z, width))
-        return rf_fail(err, RF_ERR_NUMERIC, 0, "%s", not_finite);
-    return m->sink ? m->sink(m->sink_user, z, err) : RF_OK;
+    return rf_kernels()->all_finite(out, width)
+               ? RF_OK
+               : rf_fail(err, RF_ERR_NUMERIC, 0, "%s", not_finite);
 }
 
-static rf_status run_block(rf_embedder *m, rf_error *err)
+static rf_status deliver(rf_embedder *m, size_t n, rf_error *err)
 {
+    rf_status st = RF_OK;
+    if (m->block_sink)
+        return n > 0 ? m->block_sink(m->block_user, m->features, n, err) : RF_OK;
+    for (size_t i = 0; m->sink && i < n && st == RF_OK; i++)
+        st = m->sink(m->sink_user, m->features + i * m->encoder->config.width, err);
+    return st;
+}
+
+static rf_status encode_and_deliver(rf_embedder *m, rf_error *err)
+{
+    size_t texts = 0;
     rf_status st = RF_OK;
     if (m->n_rows > 0)
         encode_block(m);
-    m->delivering = true;
-    for (size_t r = 0; r < m->n_rows && st == RF_OK; r++)
-        st = deliver_row(m, r, err);
+    for (size_t r = 0; r < m->n_rows && st == RF_OK; r++) {
+        st = finish_row(m, r, texts, err);
+        texts += st == RF_OK && m->ends_text[r];
+    }
+    m->delivering = true; /* also the texts before one that failed */
+    rf_status delivered = deliver(m, texts, st == RF_OK ? err : NULL);
     m->delivering = false;
     m->n_rows = 0;
-    return st;
+    return st == RF_OK ? delivered : st;
 }
 
 /* The block that is being delivered must not change. */
 static rf_status not_from_sink(const rf_embedder *m, rf_error *err)
 {
     return m->delivering
-               ? rf_fail(err, RF_ERR_ARG, 0, "an embedder cannot be used by its own sink")
+               ? rf_fail(err, RF_ERR_ARG, 0,
+                         "an embedder or session cannot be used by its own sink")
                : RF_OK;
 }
 
-void rf_embedder_drop(rf_embedder *m)
+/* After a failure everything pending is dropped, the half-fed text included. */
+static rf_status drop_all(rf_embedder *m, rf_status st)
 {
     rf_tokenizer_reset(m->tokenizer);
     m->row_len = m->n_rows = m->window_rows = 0;
     memset(m->window_sum, 0, m->encoder->config.width * sizeof *m->window_sum);
-}
-
-/* After a failure nothing of the past remains, not even the text half fed. */
-static rf_status drop_all(rf_embedder *m, rf_status st)
-{
-    rf_embedder_drop(m);
     return st;
 }
 
@@ -207,7 +226,7 @@ static rf_status close_row(rf_embedder *m, bool ends_text, rf_error *err)
 {
     size_t at = m->offsets[m->n_rows];
     if (m->n_rows == m->max_rows || at + m->row_len > m->max_ids) {
-        rf_status st = run_block(m, err);
+        rf_status st = encode_and_deliver(m, err);
         if (st != RF_OK)
             return st;
         at = 0;
@@ -218,9 +237,9 @@ static rf_status close_row(rf_embedder *m, bool ends_text, rf_error *err)
     return RF_OK;
 }
 
-/* The tokenizer's sink. In window mode it sends ids without end: a full row is closed,
- * and the next one begins with the second half of its content. An end token may be the
- * end of the text, or not: then another id comes, and the row was full. */
+/* The tokenizer's sink. In window mode the number of ids is not limited: a full row is
+ * closed, and the next begins with the second half of its content. A [SEP] in the last
+ * place ends the text unless another id follows; then the row was merely full. */
 static rf_status take_id(void *user, int32_t id, rf_error *err)
 {
     rf_embedder *m = user;
@@ -246,6 +265,12 @@ void rf_embedder_set_sink(rf_embedder *m, rf_feature_sink sink, void *user)
     m->sink_user = user;
 }
 
+void rf_embedder_set_block_sink(rf_embedder *m, rf_block_sink sink, void *user)
+{
+    m->block_sink = sink;
+    m->block_user = user;
+}
+
 rf_status rf_embedder_feed(rf_embedder *m, const char *bytes, size_t len, rf_error *err)
 {
     if (not_from_sink(m, err) != RF_OK)
@@ -254,7 +279,7 @@ rf_status rf_embedder_feed(rf_embedder *m, const char *bytes, size_t len, rf_err
     return st == RF_OK ? st : drop_all(m, st);
 }
 
-/* The ids of the current text, complete, into m->row. */
+/* Completes the ids of the current text in m->row. */
 static rf_status finish_text(rf_embedder *m, rf_error *err)
 {
     size_t n_tokens;
@@ -279,7 +304,7 @@ rf_status rf_embedder_flush(rf_embedder *m, rf_error *err)
 {
     if (not_from_sink(m, err) != RF_OK)
         return RF_ERR_ARG;
-    rf_status st = run_block(m, err);
+    rf_status st = encode_and_deliver(m, err);
     return st == RF_OK ? st : drop_all(m, st);
 }
 
@@ -300,13 +325,13 @@ bool rf_embedder_in_text(const rf_embedder *m)
 
 /* ---- Whole texts ------------------------------------------------------------------- */
 
-/* Whole texts may come only when no text is half fed. What was streamed before goes its
- * way first. */
+/* Whole texts are accepted only when no text is half fed. Streamed texts are delivered
+ * first. */
 static rf_status between_texts(rf_embedder *m, rf_error *err)
 {
     if (rf_embedder_in_text(m))
         return rf_fail(err, RF_ERR_ARG, 0,
-                       "a text is being fed; end it before giving whole texts");
+                       "a text is being fed; end it before passing whole texts");
     return rf_embedder_flush(m, err);
 }
 
@@ -349,7 +374,7 @@ typedef struct states_job {
     size_t layers;
 } states_job;
 
-static void work_states(void *arg, size_t member, size_t members)
+static void encode_states(void *arg, size_t member, size_t members)
 {
     states_job *j = arg;
     rf_forward(j->m->encoder, &j->m->workspaces[0], &j->batch, j->layers, j->m->team,
@@ -364,7 +389,8 @@ rf_status rf_embedder_states(rf_embedder *m, const char *text, size_t len, int l
         return rf_fail(err, RF_ERR_ARG, 0, "layer is %d, wanted 0 to %zu", layer,
                        c->layers);
     if (m->options.long_text != RF_LONG_TRUNCATE)
-        return rf_fail(err, RF_ERR_ARG, 0, "states of a text in windows do not exist");
+        return rf_fail(err, RF_ERR_ARG, 0,
+                       "a text in windows has no states: wanted long_text truncate");
     rf_status st = between_texts(m, err);
     if (st == RF_OK)
         st = rf_embedder_feed(m, text, len, err);
@@ -379,7 +405,7 @@ rf_status rf_embedder_states(rf_embedder *m, const char *text, size_t len, int l
     if (cap < *n_tokens)
         return rf_fail(err, RF_ERR_LIMIT, 0, "text has %zu tokens, room for %zu",
                        *n_tokens, cap);
-    rf_team_run(m->team, work_states, &j);
+    rf_team_run(m->team, encode_states, &j);
     if (!rf_kernels()->all_finite(m->workspaces[0].x, *n_tokens * c->width))
         return rf_fail(err, RF_ERR_NUMERIC, 0, "%s", not_finite);
     memcpy(out, m->workspaces[0].x, *n_tokens * c->width * sizeof(float));
@@ -388,7 +414,7 @@ rf_status rf_embedder_states(rf_embedder *m, const char *text, size_t len, int l
 
 /* ---- Making one -------------------------------------------------------------------- */
 
-static rf_status resolve(rf_embed_options *o, const rf_config *c, rf_error *err)
+static rf_status resolve_options(rf_embed_options *o, const rf_config *c, rf_error *err)
 {
     if (o->threads > RF_MAX_THREADS)
         return rf_fail(err, RF_ERR_ARG, 0, "threads is %zu, wanted up to %d", o->threads,
@@ -408,7 +434,7 @@ static rf_status resolve(rf_embed_options *o, const rf_config *c, rf_error *err)
     if (o->long_text != RF_LONG_TRUNCATE && o->long_text != RF_LONG_WINDOW)
         return rf_fail(err, RF_ERR_ARG, 0, "long_text is %d, wanted truncate or window",
                        (int)o->long_text);
-    /* A window needs room for content that moves on: two ids besides the specials. */
+    /* A window must advance: it needs two ids besides the special tokens. */
     size_t least = o->long_text == RF_LONG_WINDOW ? 4 : 2;
     if (o->max_tokens < least || o->max_tokens > c->positions)
         return rf_fail(err, RF_ERR_ARG, 0, "max_tokens is %zu, wanted %zu to %zu",
@@ -426,9 +452,10 @@ rf_embedder *rf_embedder_new(const rf_encoder *encoder, const rf_embed_options *
         return NULL;
     }
     m->encoder = encoder;
-    m->options = options ? *options : rf_embed_options_default();
+    m->options = rf_embed_options_default();
     rf_embed_options *o = &m->options;
-    if (resolve(o, c, err) != RF_OK)
+    if (rf_options_take(o, sizeof *o, options, "rf_embed_options", err) != RF_OK ||
+        resolve_options(o, c, err) != RF_OK)
         goto fail;
     size_t room = o->max_tokens > GROUP_TOKENS ? o->max_tokens : GROUP_TOKENS;
     m->max_ids = o->threads * BLOCK_TOKENS_PER_THREAD + o->max_tokens;
@@ -445,7 +472,7 @@ rf_embedder *rf_embedder_new(const rf_encoder *encoder, const rf_embed_options *
         rf_fail_nomem(err, m->max_rows * c->width * sizeof(float), "a block of texts");
         goto fail;
     }
-    for (size_t i = 0; i < o->threads; i++) /* the first one also serves all together */
+    for (size_t i = 0; i < o->threads; i++) /* the first also serves the whole team */
         if (rf_workspace_init(&m->workspaces[i], encoder, room, i == 0 ? o->threads : 1,
                               err) != RF_OK)
             goto fail;

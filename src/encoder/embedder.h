@@ -1,8 +1,8 @@
 /*
- * embedder.h - what other modules ask of an embedder beyond ringfence.h
+ * embedder.h - what other modules use of an embedder beyond ringfence.h
  *
- * Who consumes features within the sink may compute with the embedder's own threads:
- * they are idle then, and a second set of threads would compete with them for the CPUs.
+ * A sink may compute with the embedder's own threads: they are idle while it runs, and a
+ * second set of threads would compete with them for the CPUs.
  */
 #ifndef RF_ENCODER_EMBEDDER_H
 #define RF_ENCODER_EMBEDDER_H
@@ -15,7 +15,12 @@ rf_team *rf_embedder_team(rf_embedder *m);
 /* A text is half fed. */
 bool rf_embedder_in_text(const rf_embedder *m);
 
-/* Forget the texts not yet delivered, the one half fed included. */
-void rf_embedder_drop(rf_embedder *m);
+/* Features [n, width] of the next n texts, n > 0; valid until the embedder's next call.
+ */
+typedef rf_status (*rf_block_sink)(void *user, const float *features, size_t n,
+                                   rf_error *err);
+
+/* Delivers whole blocks instead of one feature at a time. */
+void rf_embedder_set_block_sink(rf_embedder *m, rf_block_sink sink, void *user);
 
 #endif

@@ -1,3 +1,4 @@
+/* encoder.c - loads the weights of a BERT encoder and packs them */
 #include "encoder/encoder.h"
 
 #include "base/memory.h"
@@ -38,7 +39,7 @@ rf_layer_group rf_encoder_layer_group(const rf_encoder *e, size_t layer, size_t 
 
 typedef struct loader {
     rf_encoder *e;
-    const rf_weights *weights; /* of the part that is being loaded */
+    const rf_weights *weights; /* of the part being loaded */
     float *rows;               /* [RF_PANEL, widest input], scratch */
     rf_error *err;
 } loader;
@@ -67,7 +68,7 @@ static rf_status load_norm(loader *l, float *gain, float *shift, const char *nam
     return st == RF_OK ? load_vector(l, shift, name, "bias", "beta", n) : st;
 }
 
-/* The matrices of a group one under the other, packed; and their biases. */
+/* Packs the matrices of a group, stacked, and their biases. */
 static rf_status load_dense(loader *l, const rf_layer_group *g, char names[][128])
 {
     const rf_tensor *w[3];
@@ -82,7 +83,7 @@ static rf_status load_dense(loader *l, const rf_layer_group *g, char names[][128
     }
     for (size_t r0 = 0; r0 < all; r0 += RF_PANEL) {
         size_t rows = all - r0 < RF_PANEL ? all - r0 : RF_PANEL;
-        for (size_t i = 0; i < rows;) { /* as many rows at once as one part still has */
+        for (size_t i = 0; i < rows;) { /* as many rows as the part still has */
             const rf_tensor *t = w[(r0 + i) / out];
             size_t row = (r0 + i) % out;
             size_t run = out - row < rows - i ? out - row : rows - i;
@@ -97,7 +98,7 @@ static rf_status load_dense(loader *l, const rf_layer_group *g, char names[][128
     return RF_OK;
 }
 
-/* The word table stays where it is: check it, a few rows at a time. */
+/* The word table stays in the file: check it, a few rows at a time. */
 static rf_status check_words(loader *l)
 {
     const rf_config *c = &l->e->config;
@@ -158,7 +159,7 @@ static rf_status load_layer(loader *l, size_t index)
 
 /* ---- Laying out -------------------------------------------------------------------- */
 
-/* Walks the block twice: with base NULL to learn its size, then to hand out pieces. */
+/* Runs twice: with base NULL to learn the size, then to assign pieces of the block. */
 typedef struct layout {
     float *base;
     size_t used; /* floats, kept at multiples of a cache line */
@@ -219,8 +220,8 @@ static rf_status make_room(rf_encoder *e, rf_error *err)
 
 /* ---- The public side --------------------------------------------------------------- */
 
-/* Before memory is taken for what config.json claims, make sure that the file can hold
- * it: a hundred layers need a hundred layers' bytes. */
+/* Before allocating what config.json claims, make sure that the weight file is large
+ * enough for it. */
 static rf_status check_plausible(const rf_encoder *e, rf_error *err)
 {
     const rf_config *c = &e->config;
@@ -290,12 +291,12 @@ static rf_status load(rf_encoder *e, const rf_weights *upper, size_t tuned, rf_e
         st = load_layer(&l, i);
     }
     free(l.rows);
-    /* What was packed is not needed in its old form; the words come back as used. */
-    rf_map_forget(&e->weights.file->map, 0, e->weights.file->map.len);
+    /* Packed weights are not needed in the file; words are paged in again when used. */
+    rf_mapping_forget(&e->weights.file->mapping, 0, e->weights.file->mapping.len);
     return st;
 }
 
-/* Takes the files over. */
+/* Takes ownership of the files. */
 static rf_encoder *build(rf_encoder_files *files, bool half, const rf_safetensors *model,
                          size_t tuned, rf_error *err)
 {

@@ -29,7 +29,7 @@ struct rf_encoder {
     rf_encoder_files files;
     rf_weights weights;     /* in those files */
     const rf_tensor *words; /* [vocab_size, width] in the file */
-    float *block;           /* all that follows lives in it */
+    float *block;           /* holds the arrays below */
     float *positions;       /* [positions, width], the vector of token type 0 added */
     float *embed_gain, *embed_shift;
     rf_layer *layers;
@@ -37,7 +37,7 @@ struct rf_encoder {
 };
 
 /* As rf_encoder_load, every weight rounded to half precision and widened again; a weight
- * that half precision cannot hold is RF_ERR_NUMERIC. What a model is trained with. */
+ * that half precision cannot hold is RF_ERR_NUMERIC. Training uses it. */
 rf_encoder *rf_encoder_load_half(const char *dir, rf_error *err);
 
 /* The same from files that are open already; they become the encoder's, or are closed on
@@ -49,8 +49,8 @@ rf_encoder *rf_encoder_load_files(rf_encoder_files *files, const rf_safetensors 
 /* The vector of a word, widened: out is [width]. id must be in 0..vocab_size-1. */
 void rf_encoder_word(const rf_encoder *e, int32_t id, float *out);
 
-/* A layer is six groups: dense matrices of [out, in], one under the other in one set of
- * panels, with their biases; or, if in is 0, gain [out] and shift [out] of a LayerNorm.
+/* A layer is six groups: dense matrices of [out, in], stacked in one set of panels, with
+ * their biases; or, if in is 0, gain [out] and shift [out] of a LayerNorm.
  */
 #define RF_LAYER_GROUPS 6
 typedef struct rf_layer_group {
@@ -63,7 +63,7 @@ rf_layer_group rf_encoder_layer_group(const rf_encoder *e, size_t layer, size_t 
 
 /* ---- The encoder as Hugging Face tensors (encoder_tensors.c) ---- */
 
-#define RF_EMBEDDING_TENSORS 5 /* come first */
+#define RF_EMBEDDING_TENSORS 5 /* the first ones */
 #define RF_LAYER_TENSORS 16    /* of each layer, in order of layers */
 
 typedef struct rf_encoder_tensor {

@@ -1,3 +1,4 @@
+/* encoder_files.c - opens the files of an encoder, in a directory or in a model */
 #include "encoder/encoder_files.h"
 
 #include "encoder/config.h"
@@ -30,11 +31,11 @@ static rf_status set_part(rf_encoder_files *f, size_t i, const char *name,
 static rf_status map_part(rf_encoder_files *f, size_t i, const char *name, rf_error *err)
 {
     char path[RF_PATH_MAX];
-    rf_map *map = &f->parts[i].map;
+    rf_mapping *mapping = &f->parts[i].mapping;
     rf_status st = rf_path_join(path, f->where, name, err);
     if (st == RF_OK)
-        st = rf_map_open(map, path, err);
-    return st == RF_OK ? set_part(f, i, name, map->data, map->len, err) : st;
+        st = rf_mapping_open(mapping, path, err);
+    return st == RF_OK ? set_part(f, i, name, mapping->data, mapping->len, err) : st;
 }
 
 static rf_status open_dir(rf_encoder_files *f, const char *dir, rf_error *err)
@@ -62,7 +63,7 @@ rf_status rf_encoder_files_open(rf_encoder_files *f, const char *dir, rf_error *
     return st;
 }
 
-/* A file kept as the tensor "files/" + name. Not there: *found is false. */
+/* A file stored as the tensor "files/" + name; *found says whether it is there. */
 static rf_status find_part(rf_encoder_files *f, size_t i, const char *name, bool *found,
                            rf_error *err)
 {
@@ -111,7 +112,7 @@ rf_status rf_encoder_files_inside(rf_encoder_files *f, const rf_safetensors *mod
 void rf_encoder_files_close(rf_encoder_files *f)
 {
     for (size_t i = 0; i < RF_ENCODER_PARTS; i++)
-        rf_map_close(&f->parts[i].map);
+        rf_mapping_close(&f->parts[i].mapping);
     rf_safetensors_close(&f->own);
     *f = (rf_encoder_files){0};
 }

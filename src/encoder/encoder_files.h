@@ -1,5 +1,5 @@
 /*
- * encoder_files.h - the files that an encoder is read from
+ * encoder_files.h - the files of an encoder
  *
  * Either a directory in the Hugging Face layout, or a model file, which keeps the same
  * files under "files/" and the weights under their names. All are mapped, not copied; a
@@ -17,7 +17,7 @@ typedef struct rf_encoder_part {
     const char *name; /* NULL: there is none */
     const char *bytes;
     size_t len;
-    rf_map map; /* empty if the bytes are in a model file */
+    rf_mapping mapping; /* empty if the bytes are in a model file */
 } rf_encoder_part;
 
 typedef struct rf_encoder_files {

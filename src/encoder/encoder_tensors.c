@@ -12,7 +12,7 @@ static rf_encoder_tensor vector(const float *values, size_t n)
         .rank = 1, .shape = {n}, .rows = 1, .columns = n, .values = values};
 }
 
-/* Positions and token types are added up in memory; their tables are in the file. */
+/* In memory positions and token types are summed; their tables are in the file. */
 static rf_encoder_tensor table(const rf_encoder *e, const char *name, size_t rows)
 {
     size_t width = e->config.width;

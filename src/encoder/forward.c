@@ -1,26 +1,22 @@
+/* forward.c - the forward pass of BERT over a packed batch */
 #include "encoder/forward.h"
 
 #include "base/memory.h"
-#include "num/kernels.h"
+#include "num/panels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Queries of one head that are scored at a time: bounds the score matrix. */
+/* Queries of one head scored at a time; bounds the score matrix. */
 #define QUERY_ROWS 48
-
-static size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 /* Per thread: keys of a head as panels [ceil(T/16)][dh][16], its values as panels
  * [ceil(dh/16)][T][16], scores [QUERY_ROWS][T]. */
 static size_t attention_floats(const rf_encoder *e)
 {
-    size_t tokens = round_up(e->config.positions, RF_PANEL);
-    size_t head = round_up(e->config.width / e->config.heads, RF_PANEL);
+    size_t tokens = rf_panels_padded(e->config.positions);
+    size_t head = rf_panels_padded(e->config.width / e->config.heads);
     return 2 * tokens * head + QUERY_ROWS * tokens;
 }
 
@@ -58,13 +54,13 @@ typedef struct pass {
     size_t member, members;
 } pass;
 
-static void meet(const pass *p)
+static void barrier(const pass *p)
 {
     if (p->team)
         rf_team_barrier(p->team);
 }
 
-/* This member's share of n things: [*from, *to). */
+/* This member's share of n items: [*from, *to). */
 static void share(const pass *p, size_t n, size_t *from, size_t *to)
 {
     *from = n * p->member / p->members;
@@ -79,20 +75,13 @@ static void dense(const pass *p, float *out, const float *in, const float *w,
     share(p, (n + RF_PANEL - 1) / RF_PANEL, &from, &to);
     if (from < to) {
         size_t j = from * RF_PANEL, end = to * RF_PANEL < n ? to * RF_PANEL : n;
-        p->k->gemm(&(rf_gemm_args){.c = out + j,
-                                   .ldc = n,
-                                   .a = in,
-                                   .lda = k,
-                                   .b = w + j * k,
-                                   .b_row = RF_PANEL,
-                                   .b_panel = k * RF_PANEL,
-                                   .bias = bias + j,
-                                   .m = p->tokens,
-                                   .n = end - j,
-                                   .k = k,
-                                   .after = after});
+        rf_gemm_args g =
+            rf_panels_product(out + j, in, w + j * k, bias + j, p->tokens, end - j, k);
+        g.ldc = n;
+        g.after = after;
+        p->k->gemm(&g);
     }
-    meet(p);
+    barrier(p);
 }
 
 static void norm(const pass *p, const float *gain, const float *shift)
@@ -101,7 +90,7 @@ static void norm(const pass *p, const float *gain, const float *shift)
     share(p, p->tokens, &from, &to);
     float *x = p->w->x + from * n;
     p->k->layernorm(x, x, gain, shift, to - from, n, p->e->config.eps);
-    meet(p);
+    barrier(p);
 }
 
 /* x = LayerNorm(word + position + type) */
@@ -132,23 +121,22 @@ static void attend(const pass *p, size_t first, size_t n, size_t head)
     const float *keys = q + width, *values = q + 2 * width;
     float *out = p->w->mix + first * width + head * dh;
 
-    size_t padded = round_up(n, RF_PANEL);
+    size_t padded = rf_panels_padded(n);
     float *k_panels = p->w->attention + p->member * p->w->attention_size;
-    float *v_panels = k_panels + padded * round_up(dh, RF_PANEL);
-    float *scores = v_panels + padded * round_up(dh, RF_PANEL);
+    float *v_panels = k_panels + padded * rf_panels_padded(dh);
+    float *scores = v_panels + padded * rf_panels_padded(dh);
     for (size_t i = 0; i < n; i += RF_PANEL)
         p->k->pack_panel(k_panels + i * dh, keys + i * ld, ld,
                          n - i < RF_PANEL ? n - i : RF_PANEL, dh);
 
-    rf_gemm_args mix = {.ldc = width, .lda = padded, .n = dh, .k = n};
-    if (dh % RF_PANEL == 0) { /* the values serve as they are */
+    rf_gemm_args mix = rf_panels_product(NULL, scores, v_panels, NULL, 0, dh, n);
+    mix.ldc = width;
+    mix.lda = padded;
+    if (dh % RF_PANEL == 0) { /* the values are used in place */
         mix.b = values;
         mix.b_row = ld;
         mix.b_panel = RF_PANEL;
     } else {
-        mix.b = v_panels;
-        mix.b_row = RF_PANEL;
-        mix.b_panel = n * RF_PANEL;
         for (size_t j = 0; j < dh; j++)
             for (size_t t = 0; t < n; t++)
                 v_panels[(j / RF_PANEL * n + t) * RF_PANEL + j % RF_PANEL] =
@@ -159,19 +147,12 @@ static void attend(const pass *p, size_t first, size_t n, size_t head)
     }
     for (size_t r = 0; r < n; r += QUERY_ROWS) {
         size_t rows = n - r < QUERY_ROWS ? n - r : QUERY_ROWS;
-        p->k->gemm(&(rf_gemm_args){.c = scores,
-                                   .ldc = padded,
-                                   .a = q + r * ld,
-                                   .lda = ld,
-                                   .b = k_panels,
-                                   .b_row = RF_PANEL,
-                                   .b_panel = dh * RF_PANEL,
-                                   .m = rows,
-                                   .n = padded,
-                                   .k = dh});
+        rf_gemm_args dots =
+            rf_panels_product(scores, q + r * ld, k_panels, NULL, rows, padded, dh);
+        dots.lda = ld;
+        p->k->gemm(&dots);
         p->k->softmax(scores, rows, n, padded, 1.0f / sqrtf((float)dh));
         mix.c = out + r * width;
-        mix.a = scores;
         mix.m = rows;
         p->k->gemm(&mix);
     }
@@ -187,11 +168,11 @@ static void attention(const pass *p)
         attend(p, offsets[text] - offsets[0], offsets[text + 1] - offsets[text],
                i % heads);
     }
-    meet(p);
+    barrier(p);
 }
 
-static pass start(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
-                  rf_team *team, size_t member, size_t members)
+static pass start_pass(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
+                       rf_team *team, size_t member, size_t members)
 {
     return (pass){.e = e,
                   .k = rf_kernels(),
@@ -208,7 +189,7 @@ void rf_forward_layers(const rf_encoder *e, rf_workspace *w, const rf_batch *bat
                        size_t members)
 {
     const size_t width = e->config.width, inner = e->config.inner;
-    const pass p = start(e, w, batch, team, member, members);
+    const pass p = start_pass(e, w, batch, team, member, members);
     for (size_t i = from; i < to; i++) {
         const rf_layer *y = &e->layers[i];
         dense(&p, w->qkv, w->x, y->qkv_w, y->qkv_b, 3 * width, width, RF_GEMM_SET);
@@ -224,7 +205,7 @@ void rf_forward_layers(const rf_encoder *e, rf_workspace *w, const rf_batch *bat
 void rf_forward(const rf_encoder *e, rf_workspace *w, const rf_batch *batch,
                 size_t layers, rf_team *team, size_t member, size_t members)
 {
-    const pass p = start(e, w, batch, team, member, members);
+    const pass p = start_pass(e, w, batch, team, member, members);
     embed(&p);
     rf_forward_layers(e, w, batch, 0, layers, team, member, members);
 }

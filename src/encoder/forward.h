@@ -1,5 +1,5 @@
 /*
- * forward.h - BERT: tokens to vectors
+ * forward.h - the forward pass of BERT: tokens to vectors
  *
  * A batch is packed: the tokens of all texts one after another, no padding. Every step
  * but attention treats tokens alike; attention stays within a text. The pass can be run
@@ -25,7 +25,7 @@ typedef struct rf_workspace {
     float *block;
     float *x;         /* [max_tokens, width] in and out */
     float *qkv;       /* [max_tokens, 3 width] */
-    float *mix;       /* [max_tokens, width] what attention gathered */
+    float *mix;       /* [max_tokens, width] output of attention */
     float *inner;     /* [max_tokens, inner] */
     float *attention; /* [members][attention_size] */
     size_t attention_size;

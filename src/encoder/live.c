@@ -1,7 +1,9 @@
+/* live.c - forward and backward pass of a BERT layer that learns */
 #include "encoder/live.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/streams.h"
 #include "num/panels.h"
 
 #include <math.h>
@@ -44,11 +46,11 @@ void rf_live_release(rf_live_layer *l)
     *l = (rf_live_layer){0};
 }
 
-rf_status rf_live_kept_init(rf_live_kept *k, const rf_config *c, size_t max_tokens,
-                            rf_error *err)
+rf_status rf_live_saved_init(rf_live_saved *k, const rf_config *c, size_t max_tokens,
+                             rf_error *err)
 {
     size_t t = max_tokens, tw = t * c->width, n = 8 * tw + 2 * t * c->inner + 2 * t;
-    *k = (rf_live_kept){.block = rf_floats_new(n)};
+    *k = (rf_live_saved){.block = rf_floats_new(n)};
     if (!k->block)
         return rf_fail_nomem(err, n * sizeof(float), "training a layer");
     k->qkv = k->block;
@@ -64,10 +66,10 @@ rf_status rf_live_kept_init(rf_live_kept *k, const rf_config *c, size_t max_toke
     return RF_OK;
 }
 
-void rf_live_kept_release(rf_live_kept *k)
+void rf_live_saved_release(rf_live_saved *k)
 {
     free(k->block);
-    *k = (rf_live_kept){0};
+    *k = (rf_live_saved){0};
 }
 
 rf_status rf_live_scratch_init(rf_live_scratch *s, const rf_config *c, size_t max_tokens,
@@ -86,8 +88,8 @@ rf_status rf_live_scratch_init(rf_live_scratch *s, const rf_config *c, size_t ma
     s->p = s->d_qkv + 3 * tw;
     s->dropped = s->p + square;
     s->dp = s->dropped + square;
-    s->turned = s->dp + square;
-    s->panels = s->turned + square;
+    s->transposed = s->dp + square;
+    s->panels = s->transposed + square;
     return RF_OK;
 }
 
@@ -99,16 +101,17 @@ void rf_live_scratch_release(rf_live_scratch *s)
 
 /* ---- Dropout by token -------------------------------------------------------------- */
 
-static uint64_t mask_key(const rf_group *g, rf_drop_site site, size_t layer, size_t head,
+static uint64_t mask_key(const rf_group *g, rf_stream site, size_t layer, size_t head,
                          size_t text, size_t token)
 {
+    uint64_t word = rf_stream_table[site].word;
     return rf_rng_key(g->seed, g->step,
-                      (uint64_t)site | (uint64_t)layer << 8 | (uint64_t)head << 32,
+                      word | (uint64_t)layer << 8 | (uint64_t)head << 32,
                       (uint64_t)(g->first_text + text) << 32 | token);
 }
 
 /* y = dropout(x) for every token's row; y may be x. */
-static void drop_rows(const rf_live_layer *l, float *y, const float *x, rf_drop_site site,
+static void drop_rows(const rf_live_layer *l, float *y, const float *x, rf_stream site,
                       const rf_group *g)
 {
     size_t width = l->config->width;
@@ -127,7 +130,7 @@ static void drop_rows(const rf_live_layer *l, float *y, const float *x, rf_drop_
 typedef struct head_view {
     const float *q, *k, *v; /* [n, dh], rows ld apart */
     size_t n, dh, ld;
-    size_t padded; /* n, in whole panels: row distance of the squares */
+    size_t padded; /* n in whole panels: row distance of the [n, n] matrices */
     rf_live_scratch *s;
 } head_view;
 
@@ -138,16 +141,10 @@ static void product_nt(float *c, size_t ldc, const float *a, size_t lda, const f
     for (size_t j = 0; j < n; j += RF_PANEL)
         rf_kernels()->pack_panel(panels + j * k, b + j * ldb, ldb,
                                  n - j < RF_PANEL ? n - j : RF_PANEL, k);
-    rf_kernels()->gemm(&(rf_gemm_args){.c = c,
-                                       .ldc = ldc,
-                                       .a = a,
-                                       .lda = lda,
-                                       .b = panels,
-                                       .b_row = RF_PANEL,
-                                       .b_panel = k * RF_PANEL,
-                                       .m = m,
-                                       .n = rf_panels_padded(n),
-                                       .k = k});
+    rf_gemm_args g = rf_panels_product(c, a, panels, NULL, m, rf_panels_padded(n), k);
+    g.ldc = ldc;
+    g.lda = lda;
+    rf_kernels()->gemm(&g);
 }
 
 /* c [m, n] = a [m, k] b, b [k, n] */
@@ -155,16 +152,10 @@ static void product_nn(float *c, size_t ldc, const float *a, size_t lda, const f
                        size_t ldb, size_t m, size_t n, size_t k, float *panels)
 {
     rf_train_kernels()->strips(panels, b, ldb, k, n);
-    rf_kernels()->gemm(&(rf_gemm_args){.c = c,
-                                       .ldc = ldc,
-                                       .a = a,
-                                       .lda = lda,
-                                       .b = panels,
-                                       .b_row = RF_PANEL,
-                                       .b_panel = k * RF_PANEL,
-                                       .m = m,
-                                       .n = n,
-                                       .k = k});
+    rf_gemm_args g = rf_panels_product(c, a, panels, NULL, m, n, k);
+    g.ldc = ldc;
+    g.lda = lda;
+    rf_kernels()->gemm(&g);
 }
 
 /* p = softmax(q k^T / sqrt dh), dropped = dropout(p) */
@@ -177,7 +168,7 @@ static void probabilities(const head_view *h, const rf_live_layer *l, const rf_g
     for (size_t i = 0; i < h->n; i++)
         rf_train_kernels()->dropout(
             s->dropped + i * h->padded, s->p + i * h->padded, h->n, g->dropout,
-            mask_key(g, RF_DROP_ATTENTION, l->index, head, text, i));
+            mask_key(g, RF_STREAM_DROP_ATTENTION, l->index, head, text, i));
 }
 
 static head_view view(const rf_live_layer *l, const float *qkv, size_t tokens,
@@ -195,7 +186,7 @@ static head_view view(const rf_live_layer *l, const float *qkv, size_t tokens,
                        .s = s};
 }
 
-static void attention(const rf_live_layer *l, rf_live_kept *k, const rf_group *g,
+static void attention(const rf_live_layer *l, rf_live_saved *k, const rf_group *g,
                       rf_live_scratch *s)
 {
     size_t width = l->config->width;
@@ -214,7 +205,7 @@ static void attention(const rf_live_layer *l, rf_live_kept *k, const rf_group *g
 /* d_mix [tokens, width] -> s->d_qkv. With P = softmax(S), D = dropout(P), O = D V:
  * dV = D^T dO; dD = dO V^T; dP = the same mask of dD; dS = P (dP - sum(P dP));
  * dQ = dS K / sqrt dh; dK = dS^T Q / sqrt dh. */
-static void attention_back(const rf_live_layer *l, const rf_live_kept *k,
+static void attention_back(const rf_live_layer *l, const rf_live_saved *k,
                            const float *d_mix, const rf_group *g, rf_live_scratch *s)
 {
     const rf_train_table *t = rf_train_kernels();
@@ -229,36 +220,36 @@ static void attention_back(const rf_live_layer *l, const rf_live_kept *k,
             float *dk = dq + width, *dv = dq + 2 * width;
             size_t p = h.padded;
             probabilities(&h, l, g, text, i);
-            t->transpose(s->turned, p, s->dropped, p, n, n);
-            product_nn(dv, h.ld, s->turned, p, d_out, width, n, h.dh, n, s->panels);
+            t->transpose(s->transposed, p, s->dropped, p, n, n);
+            product_nn(dv, h.ld, s->transposed, p, d_out, width, n, h.dh, n, s->panels);
             product_nt(s->dp, p, d_out, width, h.v, h.ld, n, n, h.dh, s->panels);
             for (size_t r = 0; r < n; r++)
                 t->dropout(s->dp + r * p, s->dp + r * p, n, g->dropout,
-                           mask_key(g, RF_DROP_ATTENTION, l->index, i, text, r));
+                           mask_key(g, RF_STREAM_DROP_ATTENTION, l->index, i, text, r));
             t->softmax_back(s->dp, s->p, n, n, p, 1.0f / sqrtf((float)h.dh));
             product_nn(dq, h.ld, s->dp, p, h.k, h.ld, n, h.dh, n, s->panels);
-            t->transpose(s->turned, p, s->dp, p, n, n);
-            product_nn(dk, h.ld, s->turned, p, h.q, h.ld, n, h.dh, n, s->panels);
+            t->transpose(s->transposed, p, s->dp, p, n, n);
+            product_nn(dk, h.ld, s->transposed, p, h.q, h.ld, n, h.dh, n, s->panels);
         }
     }
 }
 
 /* ---- The layer --------------------------------------------------------------------- */
 
-/* y = LayerNorm(dropout(x) + residual); x is used up. */
-static void join(const rf_live_layer *l, float *x, const float *residual,
-                 rf_drop_site site, const float *gain, const float *shift, float *y,
-                 float *hat, float *rstd, const rf_group *g)
+/* y = LayerNorm(dropout(x) + residual); Overwrites x. */
+static void join(const rf_live_layer *l, float *x, const float *residual, rf_stream site,
+                 const float *gain, const float *shift, float *y, float *hat, float *rstd,
+                 const rf_group *g)
 {
     size_t tokens = rf_group_tokens(g), width = l->config->width;
     drop_rows(l, x, x, site, g);
     for (size_t i = 0; i < tokens * width; i++)
         x[i] += residual[i];
-    rf_train_kernels()->layernorm_keep(y, hat, rstd, x, gain, shift, tokens, width,
-                                       l->config->eps);
+    rf_train_kernels()->layernorm_saving(y, hat, rstd, x, gain, shift, tokens, width,
+                                         l->config->eps);
 }
 
-void rf_live_forward(const rf_live_layer *l, rf_live_kept *k, const float *x,
+void rf_live_forward(const rf_live_layer *l, rf_live_saved *k, const float *x,
                      const rf_group *g, rf_live_scratch *s)
 {
     size_t tokens = rf_group_tokens(g);
@@ -267,13 +258,13 @@ void rf_live_forward(const rf_live_layer *l, rf_live_kept *k, const float *x,
     rf_linear_forward(&l->qkv, k->qkv, x, tokens);
     attention(l, k, g, s);
     rf_linear_forward(&l->attn, s->a, k->mix, tokens);
-    join(l, s->a, x, RF_DROP_MIXED, y->attn_gain, y->attn_shift, k->mid, k->hat1,
+    join(l, s->a, x, RF_STREAM_DROP_MIXED, y->attn_gain, y->attn_shift, k->mid, k->hat1,
          k->rstd1, g);
     rf_linear_forward(&l->up, k->up, k->mid, tokens);
     memcpy(k->act, k->up, tokens * l->config->inner * sizeof(float));
     rf_kernels()->gelu(k->act, tokens * l->config->inner);
     rf_linear_forward(&l->down, s->a, k->act, tokens);
-    join(l, s->a, k->mid, RF_DROP_FED, y->out_gain, y->out_shift, k->out, k->hat2,
+    join(l, s->a, k->mid, RF_STREAM_DROP_FED, y->out_gain, y->out_shift, k->out, k->hat2,
          k->rstd2, g);
 }
 
@@ -286,7 +277,7 @@ static void norm_gradient(float *sums, const float *dy, const float *hat, size_t
     rf_train_kernels()->column_sums(sums + width, dy, width, tokens, width);
 }
 
-void rf_live_backward(rf_live_layer *l, const rf_live_kept *k, float *dx, bool last,
+void rf_live_backward(rf_live_layer *l, const rf_live_saved *k, float *dx, bool last,
                       const rf_group *g, rf_live_scratch *s)
 {
     const rf_train_table *t = rf_train_kernels();
@@ -296,20 +287,20 @@ void rf_live_backward(rf_live_layer *l, const rf_live_kept *k, float *dx, bool l
 
     norm_gradient(sums + 2 * width, dx, k->hat2, tokens, width);
     t->layernorm_back(dx, dx, k->hat2, k->rstd2, l->y->out_gain, tokens, width);
-    drop_rows(l, s->a, dx, RF_DROP_FED, g);
-    rf_linear_leave(&l->down, k->act, s->a, row, tokens);
+    drop_rows(l, s->a, dx, RF_STREAM_DROP_FED, g);
+    rf_linear_store(&l->down, k->act, s->a, row, tokens);
     rf_linear_backward(&l->down, s->wide, s->a, tokens, false);
     t->gelu_back(s->wide, k->up, s->wide, tokens * inner);
-    rf_linear_leave(&l->up, k->mid, s->wide, row, tokens);
+    rf_linear_store(&l->up, k->mid, s->wide, row, tokens);
     rf_linear_backward(&l->up, dx, s->wide, tokens, true); /* on top of the residual */
 
     norm_gradient(sums, dx, k->hat1, tokens, width);
     t->layernorm_back(dx, dx, k->hat1, k->rstd1, l->y->attn_gain, tokens, width);
-    drop_rows(l, s->a, dx, RF_DROP_MIXED, g);
-    rf_linear_leave(&l->attn, k->mix, s->a, row, tokens);
+    drop_rows(l, s->a, dx, RF_STREAM_DROP_MIXED, g);
+    rf_linear_store(&l->attn, k->mix, s->a, row, tokens);
     rf_linear_backward(&l->attn, s->b, s->a, tokens, false);
     attention_back(l, k, s->b, g, s);
-    rf_linear_leave(&l->qkv, k->x, s->d_qkv, row, tokens);
+    rf_linear_store(&l->qkv, k->x, s->d_qkv, row, tokens);
     if (!last)
         rf_linear_backward(&l->qkv, dx, s->d_qkv, tokens, true);
 }

@@ -1,28 +1,23 @@
 /*
- * live.h - a BERT layer that learns: forward with what the backward pass needs, and back
+ * live.h - a BERT layer that learns: forward pass, saving what backward needs, and
+ * backward
  *
  * A batch is cut into groups of whole texts. One thread takes a group through all live
- * layers forward and back, in its own scratch, and leaves in the layers what the weight
- * gradients are made of (num/linear.h); when all groups are through, the weights are
- * updated block by block. The cut into groups depends on the batch alone, so the bits do
+ * layers forward and back, in its own scratch, and stores in the layers what the weight
+ * gradients need (num/linear.h); when all groups are done, the weights are updated block
+ * by block. The cut into groups depends on the batch alone, so the bits do
  * not depend on the number of threads.
  *
- * Dropout masks are not kept: they are drawn again by name. A mask is the stream
- *   rf_rng_key(seed, step, site | layer << 8 | head << 32, text << 32 | token)
- * with layers counted from the first live one, and texts within the batch.
+ * Dropout masks are not stored: they are drawn again by name. A mask is the stream
+ *   rf_rng_key(seed, step, word | layer << 8 | head << 32, text << 32 | token)
+ * with the word of an RF_STREAM_DROP_..., layers counted from the first live one, and
+ * texts within the batch.
  */
 #ifndef RF_ENCODER_LIVE_H
 #define RF_ENCODER_LIVE_H
 
 #include "encoder/encoder.h"
 #include "num/linear.h"
-
-typedef enum rf_drop_site {
-    RF_DROP_ATTENTION = 0, /* a row of probabilities: one head, one query */
-    RF_DROP_MIXED = 1,     /* a token after attention's dense layer */
-    RF_DROP_FED = 2,       /* a token after the feed-forward part */
-    RF_DROP_HIDDEN = 3,    /* a text's hidden vector in the classifier */
-} rf_drop_site;
 
 /* Some texts of a batch, packed. */
 typedef struct rf_group {
@@ -55,8 +50,8 @@ rf_status rf_live_init(rf_live_layer *l, rf_encoder *e, size_t layer, size_t ind
                        size_t max_rows, size_t max_groups, rf_error *err);
 void rf_live_release(rf_live_layer *l); /* accepts a zeroed struct */
 
-/* What one thread keeps of one layer for one group of up to max_tokens tokens. */
-typedef struct rf_live_kept {
+/* What one thread saves of one layer for one group of up to max_tokens tokens. */
+typedef struct rf_live_saved {
     float *block;
     const float *x;      /* [tokens, width] the layer's input: the caller's */
     float *qkv;          /* [tokens, 3 width] */
@@ -66,21 +61,21 @@ typedef struct rf_live_kept {
     float *up, *act;     /* [tokens, inner] before and after GELU */
     float *hat2, *rstd2; /* the last LayerNorm */
     float *out;          /* [tokens, width] the layer's output */
-} rf_live_kept;
+} rf_live_saved;
 
-rf_status rf_live_kept_init(rf_live_kept *k, const rf_config *c, size_t max_tokens,
-                            rf_error *err);
-void rf_live_kept_release(rf_live_kept *k);
+rf_status rf_live_saved_init(rf_live_saved *k, const rf_config *c, size_t max_tokens,
+                             rf_error *err);
+void rf_live_saved_release(rf_live_saved *k);
 
 /* Working memory of one thread, for groups of up to max_tokens tokens and texts of up to
  * max_text tokens. */
 typedef struct rf_live_scratch {
     float *block;
-    float *wide;                      /* [tokens, inner] */
-    float *a, *b;                     /* [tokens, width] */
-    float *d_qkv;                     /* [tokens, 3 width] */
-    float *p, *dropped, *dp, *turned; /* [text, padded text] */
-    float *panels;                    /* the packed side of a product within a head */
+    float *wide;                          /* [tokens, inner] */
+    float *a, *b;                         /* [tokens, width] */
+    float *d_qkv;                         /* [tokens, 3 width] */
+    float *p, *dropped, *dp, *transposed; /* [text, padded text] */
+    float *panels;                        /* the packed side of a product within a head */
 } rf_live_scratch;
 
 rf_status rf_live_scratch_init(rf_live_scratch *s, const rf_config *c, size_t max_tokens,
@@ -88,15 +83,15 @@ rf_status rf_live_scratch_init(rf_live_scratch *s, const rf_config *c, size_t ma
 void rf_live_scratch_release(rf_live_scratch *s);
 
 /* x is [tokens, width] and must stay until the backward pass; the result is k->out. */
-void rf_live_forward(const rf_live_layer *l, rf_live_kept *k, const float *x,
+void rf_live_forward(const rf_live_layer *l, rf_live_saved *k, const float *x,
                      const rf_group *g, rf_live_scratch *s);
 
-/* dx holds the gradient of the output on entry, that of the input on return unless
- * last (nobody below learns). */
-void rf_live_backward(rf_live_layer *l, const rf_live_kept *k, float *dx, bool last,
+/* dx holds the gradient of the output on entry, that of the input on return,
+ * unless last (no layer below learns). */
+void rf_live_backward(rf_live_layer *l, const rf_live_saved *k, float *dx, bool last,
                       const rf_group *g, rf_live_scratch *s);
 
-/* After all groups: step over the LayerNorms' parameters (no decay). */
+/* After all groups: one optimiser step on the LayerNorms' parameters (no decay). */
 void rf_live_update_norms(rf_live_layer *l, size_t groups, bool add, const rf_adam *adam);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * onnx.c - protobuf fields, and from them ModelProto > GraphProto > tensors and nodes
  *
- * Numbers of fields are those of onnx/onnx.proto. The graph is walked twice: once to
- * count, so that memory is asked for once and after the limits were checked, and once to
- * read.
+ * Field numbers are those of onnx/onnx.proto. The graph is walked twice: once to count,
+ * so that memory is allocated once and after the limits were checked, and once to read.
  */
 #include "encoder/onnx.h"
 
@@ -97,7 +96,7 @@ static rf_status take_bytes(reader *r, field *f, uint64_t n)
 /* The next field of a message that has more. */
 static rf_status take_field(reader *r, field *f)
 {
-    uint64_t key;
+    uint64_t key = 0;
     *f = (field){.pos = position(r)};
     rf_status st = take_varint(r, &key);
     if (st != RF_OK)
@@ -132,8 +131,8 @@ static rf_status want_wire(const reader *r, const field *f, unsigned wire,
                    r->name, f->pos, what, names[f->wire], names[wire]);
 }
 
-/* A field that may come once. Protobuf lets the last of several win; no writer makes
- * several, and two readers that disagree on which one counts is how files deceive. */
+/* A field that may occur once. In protobuf the last of several wins, but no writer makes
+ * several, and files that two readers understand differently are dangerous. */
 static rf_status want_once(const reader *r, const field *f, uint32_t *seen,
                            const char *what)
 {
@@ -144,7 +143,7 @@ static rf_status want_once(const reader *r, const field *f, uint32_t *seen,
     return RF_OK;
 }
 
-/* Names end up in messages and on terminals, hence no control bytes. */
+/* Names are printed to terminals, hence no control bytes. */
 static rf_status take_text(const reader *r, const field *f, const char *what,
                            rf_onnx_text *out)
 {
@@ -200,7 +199,7 @@ const char *rf_onnx_type_name(uint32_t type)
     return type < N_TYPES ? types[type].name : "of an unknown type";
 }
 
-/* What a message said, before it is known whether its parts agree. */
+/* The content of a message, before its parts are checked against each other. */
 typedef struct draft {
     rf_onnx_tensor t;
     uint32_t seen; /* singular fields, as bits */
@@ -534,7 +533,7 @@ static rf_status take_graph(rf_onnx *o, const reader *r, const field *f)
     return sort_tensors(o, r->err);
 }
 
-/* What one gets by cloning a model repository without git-lfs, or a web page. */
+/* Common mistakes: a clone without git-lfs, or a web page. */
 static rf_status check_start(const rf_onnx *o, const unsigned char *bytes, size_t len,
                              rf_error *err)
 {
@@ -542,9 +541,9 @@ static rf_status check_start(const rf_onnx *o, const unsigned char *bytes, size_
     if (len == 0)
         return rf_fail(err, RF_ERR_FORMAT, 0, "%s: empty, wanted an ONNX file", o->name);
     if (len >= sizeof lfs - 1 && memcmp(bytes, lfs, sizeof lfs - 1) == 0)
-        return rf_fail(
-            err, RF_ERR_FORMAT, 0,
-            "%s: a pointer of Git LFS, wanted the ONNX file that it stands for", o->name);
+        return rf_fail(err, RF_ERR_FORMAT, 0,
+                       "%s: a Git LFS pointer, wanted the ONNX file that it refers to",
+                       o->name);
     return RF_OK;
 }
 
@@ -586,9 +585,9 @@ rf_status rf_onnx_open(rf_onnx *o, const char *path, rf_error *err)
 {
     *o = (rf_onnx){0};
     snprintf(o->name, sizeof o->name, "%s", path);
-    rf_status st = rf_map_open(&o->map, path, err);
+    rf_status st = rf_mapping_open(&o->mapping, path, err);
     if (st == RF_OK)
-        st = parse(o, o->map.data, o->map.len, err);
+        st = parse(o, o->mapping.data, o->mapping.len, err);
     if (st != RF_OK)
         rf_onnx_close(o);
     return st;
@@ -598,7 +597,7 @@ void rf_onnx_close(rf_onnx *o)
 {
     free(o->tensors);
     free(o->nodes);
-    rf_map_close(&o->map);
+    rf_mapping_close(&o->mapping);
     o->tensors = NULL;
     o->nodes = NULL;
     o->n_tensors = o->n_nodes = 0;

@@ -1,5 +1,5 @@
 /*
- * onnx.h - the weights and the nodes of an ONNX file, and nothing else of it
+ * onnx.h - the weights and nodes of an ONNX file
  *
  *   rf_onnx file;
  *   if (rf_onnx_open(&file, "model.onnx", &err) != RF_OK)
@@ -9,7 +9,7 @@
  *   rf_onnx_close(&file);
  *
  * A strict reader of the protobuf wire format, without generated code: we need two kinds
- * of message out of onnx.proto. Rules checked before anything is believed: a varint has
+ * of message out of onnx.proto. Checked before use: a varint has
  * at most 10 bytes and 64 bits; a length stays within its message; a field that we use
  * has its wire type and, unless it is repeated, comes once; fields that we do not know
  * are skipped, groups refused; names hold no control bytes; dimensions are not negative
@@ -77,7 +77,7 @@ typedef struct rf_onnx_node {
 
 typedef struct rf_onnx {
     char name[RF_PATH_MAX];  /* for messages */
-    rf_map map;              /* empty if the bytes are the caller's */
+    rf_mapping mapping;      /* empty if the bytes are the caller's */
     size_t len;              /* bytes of the file */
     rf_onnx_tensor *tensors; /* sorted by name */
     size_t n_tensors;

@@ -10,8 +10,8 @@
  *   "onnx::MatMul_799" bias           the weight: second input of the MatMul
  *
  * So a dense weight is found by its bias, or by the name of its node where the addition
- * was fused into another operator, and its orientation follows from how it is used: a
- * square matrix does not show by its shape which way round it is.
+ * was fused into another operator, and its orientation follows from how it is used: the
+ * shape of a square matrix does not show it.
  *
  * Everything is read and checked before the first byte is written.
  */
@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 #define MAX_COPY ((size_t)256 << 20) /* bytes of config.json or a tokenizer file */
-#define MAX_PREFIX 256               /* bytes of what stands before "embeddings." */
+#define MAX_PREFIX 256               /* bytes of the prefix before "embeddings." */
 #define MAX_NAME 128                 /* bytes of a tensor name, prefix not counted */
 
 typedef struct weight {
@@ -113,8 +113,8 @@ static bool same_vocab(const rf_vocab *a, const rf_vocab *b)
     return true;
 }
 
-/* Whether vocab.txt and tokenizer_config.json of a directory say what `vocab`, read from
- * its tokenizer.json, says. A failure means no: tokenizer.json is there to be used. */
+/* Whether vocab.txt and tokenizer_config.json of a directory are equivalent to `vocab`,
+ * read from its tokenizer.json. A failure means no: tokenizer.json can be used. */
 static bool text_agrees(const char *dir, const rf_vocab *vocab)
 {
     char path[RF_PATH_MAX], config_path[RF_PATH_MAX];
@@ -136,8 +136,8 @@ static bool text_agrees(const char *dir, const rf_vocab *vocab)
     return same;
 }
 
-/* Both forms of a tokenizer are usually there. vocab.txt loads faster, so it is taken
- * where it is no worse: it is the only one, or says the same as tokenizer.json. */
+/* Usually both forms of a tokenizer are present. vocab.txt loads faster, so it is taken
+ * if it is the only one, or equivalent to tokenizer.json. */
 static rf_status choose_tokenizer(importer *im)
 {
     for (size_t i = 0; i < 2 && !im->tokenizer_dir; i++)
@@ -209,8 +209,8 @@ static bool ends_with(rf_onnx_text text, const char *ending)
     return text.len >= n && memcmp(text.at + text.len - n, ending, n) == 0;
 }
 
-/* What stands before "embeddings.word_embeddings.weight": nothing, or the modules that
- * were wrapped around the encoder. */
+/* The prefix of "embeddings.word_embeddings.weight": none, or the modules wrapped around
+ * the encoder. */
 static rf_status find_prefix(importer *im)
 {
     static const char anchor[] = "embeddings.word_embeddings.weight";
@@ -306,7 +306,7 @@ static const rf_onnx_node *producer(const rf_onnx *o, rf_onnx_text value)
 }
 
 /* The initialiser behind a value. Exporters write equal weights once and reach the others
- * through Identity; *transposed is turned over at each Transpose on the way. */
+ * through Identity; *transposed flips at each Transpose on the way. */
 static const rf_onnx_tensor *behind(const rf_onnx *o, rf_onnx_text value,
                                     bool *transposed)
 {
@@ -437,8 +437,8 @@ static rf_status find_named(const importer *im, weight *w)
 static rf_status check_shape(const importer *im, const weight *w)
 {
     const rf_onnx_tensor *t = w->from;
-    const size_t turned[2] = {w->shape[1], w->shape[0]};
-    const size_t *want = w->in_out ? turned : w->shape;
+    const size_t transposed[2] = {w->shape[1], w->shape[0]};
+    const size_t *want = w->in_out ? transposed : w->shape;
     if (t->rank == w->rank && memcmp(t->shape, want, w->rank * sizeof *want) == 0)
         return RF_OK;
     char found_text[160], want_text[160];
@@ -475,8 +475,8 @@ static rf_status find_weights(importer *im)
         if (!rf_size_add(im->total, w->from->count, &im->total))
             return rf_fail_nomem(im->err, SIZE_MAX, "weights");
     }
-    /* One initialiser may serve several names; a file that does so with all of them asks
-     * for more memory than its size announces. */
+    /* One initialiser may serve several names; a file that does so for all of them would
+     * need more memory than its size suggests. */
     if (im->total > im->file.len / 2)
         return rf_fail(im->err, RF_ERR_FORMAT, 0,
                        "%s: %zu weights by config.json in a file of %zu bytes",
@@ -514,22 +514,22 @@ static rf_status read_weights(importer *im)
     for (size_t i = 0; i < im->n_weights; i++)
         if (im->weights[i].in_out && im->weights[i].from->count > widest)
             widest = im->weights[i].from->count;
-    float *turned = rf_floats_new(widest);
+    float *transposed = rf_floats_new(widest);
     im->block = rf_floats_new(im->total);
     rf_status st = RF_OK;
-    if (!turned || !im->block)
+    if (!transposed || !im->block)
         st = rf_fail_nomem(im->err, (im->total + widest) * sizeof(float), "weights");
     float *at = im->block;
     for (size_t i = 0; i < im->n_weights && st == RF_OK; i++) {
         const weight *w = &im->weights[i];
-        st = rf_onnx_read(&im->file, w->from, w->in_out ? turned : at, im->err);
+        st = rf_onnx_read(&im->file, w->from, w->in_out ? transposed : at, im->err);
         if (st == RF_OK && w->in_out)
-            transpose(at, turned, w->shape[1], w->shape[0]);
+            transpose(at, transposed, w->shape[1], w->shape[0]);
         if (st == RF_OK)
             st = check_finite(im, w, at);
         at += w->from->count;
     }
-    free(turned);
+    free(transposed);
     return st;
 }
 

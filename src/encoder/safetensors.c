@@ -1,3 +1,4 @@
+/* safetensors.c - parses, checks and writes safetensors files */
 #include "encoder/safetensors.h"
 
 #include "base/json.h"
@@ -123,7 +124,7 @@ static rf_status take_tensor(const rf_safetensors *s, rf_tensor *t, const json_t
     return RF_OK;
 }
 
-/* By place; an empty tensor before the one that starts at the same byte. */
+/* By offset; an empty tensor before the one that starts at the same byte. */
 static int by_offset(const void *a, const void *b)
 {
     const rf_tensor *x = a, *y = b;
@@ -203,7 +204,7 @@ static rf_status parse_header(rf_safetensors *s, const unsigned char *bytes, siz
     return s->header ? RF_OK : err->code;
 }
 
-/* s is zeroed but for its map. */
+/* s is zeroed except its mapping. */
 static rf_status parse(rf_safetensors *s, const unsigned char *bytes, size_t len,
                        const char *name, rf_error *err)
 {
@@ -251,17 +252,17 @@ rf_status rf_safetensors_parse(rf_safetensors *s, const unsigned char *bytes, si
 rf_status rf_safetensors_open(rf_safetensors *s, const char *path, rf_error *err)
 {
     *s = (rf_safetensors){0};
-    rf_status st = rf_map_open(&s->map, path, err);
+    rf_status st = rf_mapping_open(&s->mapping, path, err);
     if (st != RF_OK)
         return st;
-    return parse(s, s->map.data, s->map.len, path, err);
+    return parse(s, s->mapping.data, s->mapping.len, path, err);
 }
 
 void rf_safetensors_close(rf_safetensors *s)
 {
     free(s->tensors);
     json_decref(s->header);
-    rf_map_close(&s->map);
+    rf_mapping_close(&s->mapping);
     s->bytes = NULL;
     s->len = s->data_start = 0;
     s->tensors = NULL;
@@ -310,7 +311,8 @@ rf_status rf_safetensors_write(const char *path, const rf_tensor_out *tensors, s
                      t->name, rf_shape_text(shape, t->shape, t->rank), at,
                      at + count * sizeof(float));
         if (len < 0 || (size_t)len >= sizeof line) {
-            st = rf_fail(err, RF_ERR_LIMIT, 0, "%s: name of a tensor too long", path);
+            st = rf_fail(err, RF_ERR_LIMIT, 0, "%s: the name of a tensor is too long",
+                         path);
             goto out;
         }
         if ((st = rf_buffer_add(&out, line, (size_t)len, err)) != RF_OK)
@@ -318,7 +320,7 @@ rf_status rf_safetensors_write(const char *path, const rf_tensor_out *tensors, s
         at += count * sizeof(float);
     }
     st = rf_buffer_add(&out, "}", 1, err);
-    while (st == RF_OK && out.len % 8) /* data aligned for whoever maps it */
+    while (st == RF_OK && out.len % 8) /* aligns the data for readers that map the file */
         st = rf_buffer_add(&out, " ", 1, err);
     if (st != RF_OK)
         goto out;

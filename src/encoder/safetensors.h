@@ -3,8 +3,8 @@
  *
  *   [8 bytes: N, little-endian] [N bytes: JSON header] [data]
  *
- * The header maps tensor names to dtype, shape and [begin, end) within the data. Rules
- * checked before anything is believed: header at most 100 MB and within the file, begins
+ * The header maps tensor names to dtype, shape and [begin, end) within the data. Checked
+ * before use: header at most 100 MB and within the file, begins
  * with '{', padded with spaces only, no duplicate keys; dtype known; size of the range
  * equal to the size of the shape, computed without overflow; ranges cover the data from
  * its first to its last byte without hole, overlap or trailing bytes.
@@ -49,7 +49,7 @@ typedef struct rf_tensor {
 
 typedef struct rf_safetensors {
     char name[RF_PATH_MAX];     /* for messages */
-    rf_map map;                 /* empty if the bytes are the caller's */
+    rf_mapping mapping;         /* empty if the bytes are the caller's */
     const unsigned char *bytes; /* the whole file */
     size_t len;
     size_t data_start;  /* bytes before that are the length and the header */
@@ -82,7 +82,7 @@ typedef struct rf_tensor_out {
     const float *data;
 } rf_tensor_out;
 
-/* Write a new file with the tensors in the given order; the same input gives the same
+/* Writes a new file with the tensors in the given order; the same input gives the same
  * bytes. */
 rf_status rf_safetensors_write(const char *path, const rf_tensor_out *tensors, size_t n,
                                rf_error *err);

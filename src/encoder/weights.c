@@ -1,3 +1,4 @@
+/* weights.c - reads tensors of a weight file as floats */
 #include "encoder/weights.h"
 
 #include "num/kernels.h"

@@ -15,7 +15,7 @@ typedef struct rf_weights {
     const char *prefix; /* of all names: "bert." or "" */
     bool half; /* round to half precision what is in another; then this is set: */
     void (*narrow)(uint16_t *y, const float *x, size_t n);
-    bool only_half; /* refuse what is not F16 */
+    bool only_half; /* refuse anything but F16 */
 } rf_weights;
 
 /* The weights in a file, whose names have the prefix or not. */
@@ -32,7 +32,7 @@ void rf_weights_read(const rf_weights *w, float *out, const rf_tensor *t, size_t
                      size_t n);
 
 /* The same, and RF_ERR_NUMERIC if one of them is not finite or is too large for the half
- * precision that was asked for. */
+ * precision requested. */
 rf_status rf_weights_take(const rf_weights *w, float *out, const rf_tensor *t,
                           size_t first, size_t n, rf_error *err);
 

@@ -1,7 +1,8 @@
+/* known.c - weights and logits of the classifier of known classes */
 #include "known/known.h"
 
 #include "base/memory.h"
-#include "base/rng.h"
+#include "base/streams.h"
 #include "num/panels.h"
 #include "num/train.h"
 
@@ -35,13 +36,14 @@ void rf_known_release(rf_known *k)
 }
 
 /* Row by row, so that a class's first weights do not depend on how many there are. */
-static void draw(float *panels, size_t out, size_t in, uint64_t seed, uint64_t what)
+static void draw_weights(float *panels, size_t out, size_t in, uint64_t seed,
+                         rf_stream stream)
 {
     for (size_t j = 0; j < out; j++) {
         float *to = panels + j / RF_PANEL * RF_PANEL * in + j % RF_PANEL;
         for (size_t i = 0; i < in; i++) {
             float x;
-            rf_train_kernels()->normal(&x, 1, rf_rng_key(seed, what, j, i));
+            rf_train_kernels()->normal(&x, 1, rf_stream_key(seed, stream, j, i));
             to[i * RF_PANEL] = INIT_SPREAD * x;
         }
     }
@@ -50,8 +52,8 @@ static void draw(float *panels, size_t out, size_t in, uint64_t seed, uint64_t w
 void rf_known_reset(rf_known *k, uint64_t seed)
 {
     memset(k->block, 0, k->floats * sizeof(float));
-    draw(k->dense_w, k->width, k->width, seed, 1);
-    draw(k->out_w, k->classes, k->width, seed, 2);
+    draw_weights(k->dense_w, k->width, k->width, seed, RF_STREAM_CLASSIFIER_DENSE);
+    draw_weights(k->out_w, k->classes, k->width, seed, RF_STREAM_CLASSIFIER_OUT);
 }
 
 /* Products with w_k become cosines; a zero vector is orthogonal to everything. */
@@ -78,26 +80,12 @@ static void to_cosines(const rf_known *k, const float *hidden, size_t n, float *
 void rf_known_logits(const rf_known *k, const float *z, size_t n, float *logits,
                      float *hidden)
 {
-    rf_gemm_args g = {.c = hidden,
-                      .ldc = k->width,
-                      .a = z,
-                      .lda = k->width,
-                      .b = k->dense_w,
-                      .b_row = RF_PANEL,
-                      .b_panel = k->width * RF_PANEL,
-                      .bias = k->dense_b,
-                      .m = n,
-                      .n = k->width,
-                      .k = k->width};
-    rf_kernels()->gemm(&g);
+    rf_panels_multiply(hidden, z, k->dense_w, k->dense_b, n, k->width, k->width);
     for (size_t i = 0; k->form != RF_KNOWN_COSINE_FLAT && i < n * k->width; i++)
         hidden[i] = hidden[i] > 0.0f ? hidden[i] : 0.0f;
-    g.c = logits;
-    g.ldc = g.n = k->classes;
-    g.a = hidden;
-    g.b = k->out_w;
-    g.bias = k->form == RF_KNOWN_PLAIN ? k->out_b : NULL;
-    rf_kernels()->gemm(&g);
+    rf_panels_multiply(logits, hidden, k->out_w,
+                       k->form == RF_KNOWN_PLAIN ? k->out_b : NULL, n, k->classes,
+                       k->width);
     if (k->form != RF_KNOWN_PLAIN)
         to_cosines(k, hidden, n, logits);
 }

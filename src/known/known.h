@@ -2,7 +2,7 @@
  * known.h - the classifier of known classes on features (paper 3.1):
  * Linear(d, d) -> ReLU -> Linear(d, C), dropout before the second in training
  *
- * Some methods shape it otherwise: no ReLU, or cosines instead of products.
+ * Some methods use another form: no ReLU, or cosines instead of products.
  *
  * All parameters are one block, so that an optimiser or a writer can treat them as one;
  * weights are panels (num/panels.h).
@@ -34,7 +34,7 @@ void rf_known_release(rf_known *k); /* accepts a zeroed struct */
 void rf_known_reset(rf_known *k, uint64_t seed);
 
 /* hidden [n, width] and logits [n, classes] of features z [n, width]. A row's result
- * depends on nothing but the row. */
+ * depends on that row alone. */
 void rf_known_logits(const rf_known *k, const float *z, size_t n, float *logits,
                      float *hidden);
 

@@ -1,13 +1,14 @@
 /*
  * objective.h - what stage 1 learns, where it is not plain cross entropy
  *
- * tune.c runs the live layers over a batch and hands the features of the whole batch to
- * the objective, which computes the loss and its gradient and takes a step of the
- * optimiser on parameters of its own (a classifier). An objective is used by one thread;
- * batches come one after another, so nothing in it depends on the number of threads.
+ * fine_tune.c runs the live layers over a batch and passes the features of the whole
+ * batch to the objective, which computes the loss and its gradient and takes a step of
+ * the optimiser on parameters of its own (a classifier). An objective is used by one
+ * thread; batches come one after another, so nothing in it depends on the number of
+ * threads.
  *
  *   rf_objective *o = method->objective(&setting, &err);     // open/method.h
- *   rf_tune_new(..., o, ...);                                // borrows it
+ *   rf_fine_tune_new(..., o, ...);                                // borrows it
  *   rf_objective_free(o);
  */
 #ifndef RF_KNOWN_OBJECTIVE_H
@@ -16,7 +17,8 @@
 #include "base/error.h"
 #include "num/train.h"
 
-typedef struct rf_lesson {
+/* A batch of stage 1, as an objective sees it. */
+typedef struct rf_objective_batch {
     size_t n;
     const float *z;           /* [n, width] features, the live layers in training */
     const uint32_t *rows;     /* [n] of the training set */
@@ -25,9 +27,9 @@ typedef struct rf_lesson {
     uint64_t seed;
     float dropout;
     const rf_adam *adam; /* for the objective's parameters, schedule included */
-} rf_lesson;
+} rf_objective_batch;
 
-/* Something that learns, with its moments: part of the best state and of a checkpoint. */
+/* A trained array with its moments: part of the best state and of a checkpoint. */
 typedef struct rf_objective_param {
     char name[32]; /* "known.dense.weight" */
     float *value, *m, *v;
@@ -40,13 +42,13 @@ typedef struct rf_objective rf_objective;
 struct rf_objective {
     rf_objective_param params[RF_OBJECTIVE_PARAMS];
     size_t n_params;
-    rf_status failed; /* set by a step that could not be taken; its loss is NaN */
+    rf_status failed; /* set by a step that failed; its loss is NaN */
 
     /* The mean loss over the batch before the step; dz [n, width] = dloss / dz. */
-    double (*step)(rf_objective *o, const rf_lesson *b, float *dz);
+    double (*step)(rf_objective *o, const rf_objective_batch *b, float *dz);
 
-    /* Before an epoch (from 0), with the features of all training rows as they are when
-     * nothing is dropped: z [rows, width]. NULL: features are not computed. */
+    /* Before an epoch (from 0), with the features of all training rows, without
+     * dropout: z [rows, width]. NULL: features are not computed. */
     rf_status (*before_epoch)(rf_objective *o, const float *z, size_t epoch,
                               rf_error *err);
 
@@ -55,7 +57,7 @@ struct rf_objective {
     void (*look_at_dev)(rf_objective *o, const float *z, const uint32_t *class_of,
                         size_t n, double *score, double *loss);
 
-    /* After values were changed from outside, to go on learning from them. */
+    /* After values were changed from outside, before training continues. */
     void (*refresh)(rf_objective *o);
 
     void (*release)(rf_objective *o); /* frees o too */

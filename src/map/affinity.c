@@ -2,13 +2,13 @@
 #include "map/affinity.h"
 
 #include "base/memory.h"
-#include "open/neighbours.h"
+#include "num/neighbours.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HALVINGS 100 /* of the interval of beta; it ends when nothing moves any more */
+#define HALVINGS 100 /* of the interval of beta; more change nothing */
 
 /* ---- One row ----------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ static void row_probabilities(double *p, const double *d, size_t k, double perpl
     double mean = 0, low = 0, high = INFINITY, target = log(perplexity);
     for (size_t j = 0; j < k; j++)
         mean += (d[j] - d[0]) / (double)k;
-    /* All equally far: no width says anything, and 1 / mean is not to be had. */
+    /* All at the same distance: any width will do, and 1 / mean may not exist. */
     double beta = mean > 0 && isfinite(1 / mean) ? 1 / mean : 0;
     for (size_t i = 0; i < HALVINGS; i++) {
         double entropy = spread(p, d, k, beta);

@@ -1,5 +1,5 @@
 /*
- * affinity.h - how near rows are to each other, as the probabilities of t-SNE
+ * affinity.h - neighbour probabilities of t-SNE
  *
  *   rf_affinities p;
  *   if (rf_affinities_init(&p, x, n, width, 30.0, team, err) != RF_OK) ...

@@ -1,6 +1,6 @@
 /*
- * quadtree.c - a tree out of a sorted list: points sorted by the interleaved bits of
- * their coordinates lie in the order of a quadtree's leaves, so a cell is a range of them
+ * quadtree.c - a quadtree from a sorted list: points sorted by the interleaved bits of
+ * their coordinates (Morton order) are in the order of the leaves, so a cell is a range
  */
 #include "map/quadtree.h"
 
@@ -9,12 +9,12 @@
 #include <string.h>
 
 #define DEPTH 24 /* levels: the finest cell is 2^-24 of the whole */
-#define BUCKET 6 /* points of a leaf: about as dear as the cells that it saves */
+#define BUCKET 6 /* points of a leaf: about as costly as the cells it saves */
 
 rf_status rf_quadtree_init(rf_quadtree *t, size_t n, rf_error *err)
 {
-    /* A split leaves two cells or more, or one on a way down that ends in a split; ways
-     * of more than DEPTH are none. Chains are skipped, so 2 n cells are enough. */
+    /* Every inner cell has two children or more, since chains of single children are
+     * skipped: 2 n cells are enough. */
     *t = (rf_quadtree){.n = n, .max_cells = 2 * n + 2};
     t->points = malloc((2 * n + 2) * sizeof *t->points);
     t->order = malloc((n + 1) * sizeof *t->order);
@@ -100,8 +100,8 @@ static size_t boundary(const uint64_t *codes, size_t first, size_t end, unsigned
     return first;
 }
 
-/* The cell of points [first, end) at this level, and those below it. Levels at which all
- * points go the same way are left out. */
+/* The cell of points [first, end) at this level, and those below it. Levels that do not
+ * split the points are skipped. */
 static void build_cell(rf_quadtree *t, size_t first, size_t end, unsigned level,
                        double side)
 {
@@ -169,7 +169,7 @@ void rf_quadtree_repel(const rf_quadtree *t, double x, double y, double theta,
     for (uint32_t i = 0; i < t->n_cells;) {
         const rf_cell *c = &t->cells[i];
         double dx = x - c->x, dy = y - c->y, d2 = dx * dx + dy * dy;
-        /* Of a leaf on the last level all points are at one place but for rounding. */
+        /* Points of a leaf on the last level coincide up to rounding. */
         if (c->squared < theta2 * d2 || (c->leaf && c->count > BUCKET)) {
             double q = 1 / (1 + d2), heap = (double)c->count * q;
             s += heap;

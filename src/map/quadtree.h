@@ -1,22 +1,23 @@
 /*
- * quadtree.h - points of the plane, far ones seen as heaps (Barnes and Hut 1986)
+ * quadtree.h - repulsion between points of the plane, far ones grouped (Barnes and Hut
+ * 1986)
  *
  *   rf_quadtree t;
  *   if (rf_quadtree_init(&t, n, err) != RF_OK) ...
- *   rf_quadtree_build(&t, points);                    as often as they move
+ *   rf_quadtree_build(&t, points);                    whenever they moved
  *   double force[2], sum;
  *   rf_quadtree_repel(&t, x, y, 0.5, force, &sum);
  *   rf_quadtree_release(&t);
  *
- * After building, any number of threads may ask.
+ * After building, any number of threads may query.
  */
 #ifndef RF_MAP_QUADTREE_H
 #define RF_MAP_QUADTREE_H
 
 #include "base/error.h"
 
-/* Cells lie in depth-first order: the first child of cell c is c + 1, and what comes
- * after all of its children is cell `after`. No stack is needed to walk. */
+/* Cells are in depth-first order: the first child of cell c is c + 1, and the cell after
+ * its last descendant is `after`, so walking needs no stack. */
 typedef struct rf_cell {
     double x, y;           /* centre of mass */
     double squared;        /* side, squared */
@@ -43,9 +44,9 @@ void rf_quadtree_build(rf_quadtree *t, const double *points);
 
 /* With q = 1 / (1 + d^2) of the distance d from (x, y) to each point:
  * force = sum of q^2 ((x, y) - point), *sum = sum of q. A point at (x, y) itself adds 1
- * to the sum. A cell whose side is below theta times its distance counts as one heap;
- * theta 0 takes every point by itself. theta is at most 0.7, so that no point's own cell
- * does. */
+ * to the sum. A cell whose side is below theta times its distance counts as one point;
+ * theta 0 visits every point. theta is at most 0.7, so that this never happens to a
+ * point's own cell. */
 void rf_quadtree_repel(const rf_quadtree *t, double x, double y, double theta,
                        double force[2], double *sum);
 

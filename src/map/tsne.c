@@ -1,8 +1,8 @@
 /*
- * tsne.c - gradient descent on the map
+ * tsne.c - t-SNE by gradient descent
  *
  * Each point's force is computed by one thread from the same numbers in the same order,
- * and the one sum over all points is taken by the caller: threads change nothing.
+ * and the one sum over all points is taken by the caller, so threads change nothing.
  */
 #include "map/tsne.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 32         /* points of the tree's order that go to one thread at a time */
+#define CHUNK 32         /* points, in the tree's order, per task of a thread */
 #define SLOW_MOMENTUM .5 /* early on */
 #define FAST_MOMENTUM .8
 #define LEAST_GAIN .01
@@ -147,12 +147,12 @@ static rf_status descend(descent *d, const rf_tsne_options *o, rf_team *team,
     for (size_t i = 0; i < 2 * d->n; i++)
         if (!isfinite(d->map[i]))
             return rf_fail(err, RF_ERR_NUMERIC, i / 2,
-                           "the map left the numbers at point %zu", i / 2);
+                           "the map is not finite at point %zu", i / 2);
     return RF_OK;
 }
 
-static rf_status check(const float *x, size_t n, size_t width, const rf_tsne_options *o,
-                       rf_error *err)
+static rf_status check_input(const float *x, size_t n, size_t width,
+                             const rf_tsne_options *o, rf_error *err)
 {
     if (!(o->theta >= 0 && o->theta <= 0.7))
         return rf_fail(err, RF_ERR_ARG, 0, "theta: found %g, wanted 0 to 0.7", o->theta);
@@ -163,7 +163,7 @@ static rf_status check(const float *x, size_t n, size_t width, const rf_tsne_opt
             "least 1, 1 and 0",
             o->perplexity, o->exaggeration, o->rate);
     if (!rf_kernels()->all_finite(x, n * width))
-        return rf_fail(err, RF_ERR_NUMERIC, 0, "a NaN or an infinity among the features");
+        return rf_fail(err, RF_ERR_NUMERIC, 0, "the features hold a NaN or an infinity");
     return RF_OK;
 }
 
@@ -171,7 +171,7 @@ rf_status rf_tsne(double *map, const float *x, size_t n, size_t width,
                   const rf_tsne_options *options, rf_team *team, rf_error *err)
 {
     descent d = {.n = n, .map = map};
-    rf_status st = check(x, n, width, options, err);
+    rf_status st = check_input(x, n, width, options, err);
     if (st == RF_OK && n < 2)
         memset(map, 0, 2 * n * sizeof *map);
     if (st != RF_OK || n < 2)

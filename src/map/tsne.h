@@ -1,5 +1,5 @@
 /*
- * tsne.h - a map of many-dimensional points: t-SNE after Barnes and Hut
+ * tsne.h - a 2-D map of high-dimensional points: Barnes-Hut t-SNE
  *
  *   rf_tsne_options o = rf_tsne_options_default();
  *   double *map = malloc(2 * n * sizeof *map);
@@ -7,8 +7,8 @@
  *
  * What is near in the map is near in the features; distances between far groups and the
  * sizes of groups say nothing (van der Maaten and Hinton 2008; van der Maaten 2014). The
- * start is the plane of the two largest principal components, so a map needs no luck, and
- * it is the same to the last bit for any number of threads.
+ * start is the plane of the two largest principal components, so a map does not depend on
+ * luck, and it is the same to the last bit for any number of threads.
  */
 #ifndef RF_MAP_TSNE_H
 #define RF_MAP_TSNE_H
@@ -18,13 +18,13 @@
 #include "map/quadtree.h"
 
 typedef struct rf_tsne_options {
-    double perplexity;   /* neighbours that count, about */
+    double perplexity;   /* about the number of neighbours that count */
     double theta;        /* 0: exact forces, slow; at most 0.7 */
-    size_t iterations;   /* in all */
+    size_t iterations;   /* total */
     size_t early;        /* of them with exaggerated attraction and little momentum */
     double exaggeration; /* of the attraction, early on */
     double rate;         /* of the steps; 0: max(n / (4 exaggeration), 50) */
-    uint64_t seed;       /* of what keeps equal points from moving as one */
+    uint64_t seed;       /* of the jitter that separates equal points */
     /* Called now and then; anything but 0 stops with RF_ERR_STOPPED. May be NULL. */
     int (*progress)(void *user, size_t done, size_t total);
     void *user;
@@ -39,7 +39,7 @@ rf_status rf_tsne(double *map, const float *x, size_t n, size_t width,
 /* ---- The parts, for tests ---------------------------------------------------------- */
 
 /* gradient [n, 2] of the divergence sum P log(P / Q) by the points of the map, P times
- * `exaggeration` where it attracts. sums is [n] of scratch; the tree is built anew. */
+ * `exaggeration` where it attracts. sums is [n] of scratch; the tree is rebuilt. */
 void rf_tsne_gradient(double *gradient, const double *map, const rf_affinities *p,
                       double exaggeration, double theta, rf_quadtree *tree, double *sums,
                       rf_team *team);

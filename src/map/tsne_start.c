@@ -1,24 +1,23 @@
 /*
- * tsne_start.c - where a map begins: two principal components by orthogonal iteration
+ * tsne_start.c - the initial map: two principal components by orthogonal iteration
  *
  * The iteration need not converge to the last digit: any plane near that of the largest
- * spread will do. Sums over rows go by blocks of fixed size, so they do not depend on who
- * computed them.
+ * spread will do. Sums over rows use blocks of fixed size, so they do not depend on the
+ * threads.
  */
 #include "map/tsne.h"
 
 #include "base/rng.h"
+#include "base/streams.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ROUNDS 40
-#define BLOCK 256     /* rows that are summed together */
-#define SPREAD 1e-4   /* standard deviation of the start */
-#define JITTER 1e-6   /* added to each point: equal ones part, flat maps unfold */
-#define DRAW_START 70 /* names of random streams */
-#define DRAW_JITTER 71
+#define BLOCK 256   /* rows that are summed together */
+#define SPREAD 1e-4 /* standard deviation of the start */
+#define JITTER 1e-6 /* added to each point: separates equal ones, unfolds flat maps */
 
 typedef struct plane {
     const float *x;
@@ -67,7 +66,7 @@ static double dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
-/* To length 1; a vector without length stays, and its coordinate will be 0. */
+/* To length 1; a zero vector stays, and its coordinate will be 0. */
 static void normalise(double *v, size_t n)
 {
     double length = sqrt(dot(v, v, n));
@@ -89,7 +88,7 @@ static void make_orthogonal(plane *p)
 
 static void find_plane(plane *p, uint64_t seed, rf_team *team)
 {
-    rf_rng rng = rf_rng_open(rf_rng_key(seed, DRAW_START, 0, 0));
+    rf_rng rng = rf_rng_open(rf_stream_key(seed, RF_STREAM_TSNE_START, 0, 0));
     for (size_t j = 0; j < 2 * p->width; j++)
         p->axes[j] = (double)rf_rng_uniform(&rng) - 0.5;
     make_orthogonal(p);
@@ -114,8 +113,7 @@ static void fill_mean(plane *p)
         p->mean[j] /= (double)p->n;
 }
 
-/* A component's sign is nobody's; the axis gets the one that makes its largest entry
- * positive. */
+/* The sign of a component is arbitrary; this one makes its largest entry positive. */
 static double sign_of(const double *axis, size_t n)
 {
     double most = 0;
@@ -127,7 +125,7 @@ static double sign_of(const double *axis, size_t n)
 static void scale(double *map, const plane *p, uint64_t seed)
 {
     double squares = 0;
-    rf_rng rng = rf_rng_open(rf_rng_key(seed, DRAW_JITTER, 0, 0));
+    rf_rng rng = rf_rng_open(rf_stream_key(seed, RF_STREAM_TSNE_JITTER, 0, 0));
     double sign[2] = {sign_of(p->axes, p->width), sign_of(p->axes + p->width, p->width)};
     for (size_t i = 0; i < p->n; i++)
         squares += p->coords[2 * i] * p->coords[2 * i];

@@ -1,8 +1,9 @@
 /*
- * calibration.c - two small convex problems, solved by Newton's method in double
+ * calibration.c - fit probabilities to margins: two convex problems, solved by Newton's
+ * method
  *
- * Both have a ridge of 1/2 (x - 1)^2 for slope or temperature. It is what one text more
- * would weigh: nothing beside hundreds of texts, and all there is beside none.
+ * Both have a ridge penalty of 1/2 (x - 1)^2 on slope or temperature. It weighs about as
+ * much as one text: negligible against hundreds, decisive without any.
  */
 #include "model/calibration.h"
 
@@ -11,34 +12,34 @@
 #include <stdbool.h>
 
 #define RIDGE 1.0
-#define MOST_STEPS 200
+#define MAX_STEPS 200
 
 /* ---- Known or open ----------------------------------------------------------------- */
 
-/* Margins are used as u = (margin - centre) / scale, about -1 to 1: at the start the
- * curve then bends everywhere and no step goes astray, wherever the margins lie.
+/* Margins are normalised to u = (margin - centre) / scale, about -1 to 1, so that the
+ * loss is curved at the start and steps stay small, whatever the range of the margins.
  *   at = {bias, slope} of u:  slope of the margin = at[1] / scale */
 typedef struct known_fit {
     const float *margin;
     const uint8_t *known;
     size_t n;
-    double weight[2]; /* of an open text, of a known one */
-    double worth;     /* of all together */
+    double weight[2];   /* of an open text, of a known one */
+    double effective_n; /* effective number of texts */
     double centre, scale;
     bool slope_fixed;
 } known_fit;
 
-typedef struct bend {
+typedef struct derivatives {
     double loss, gradient[2];
     double bb, ba, aa; /* the second derivatives */
-} bend;
+} derivatives;
 
-static bend known_loss(const known_fit *f, const double at[2])
+static derivatives known_loss(const known_fit *f, const double at[2])
 {
     double away = at[1] / f->scale - 1.0;
-    bend r = {.loss = RIDGE / 2.0 * away * away,
-              .gradient = {0.0, RIDGE * away / f->scale},
-              .aa = RIDGE / (f->scale * f->scale)};
+    derivatives r = {.loss = RIDGE / 2.0 * away * away,
+                     .gradient = {0.0, RIDGE * away / f->scale},
+                     .aa = RIDGE / (f->scale * f->scale)};
     for (size_t i = 0; i < f->n; i++) {
         double u = ((double)f->margin[i] - f->centre) / f->scale;
         double x = at[0] + at[1] * u, w = f->weight[f->known[i] != 0];
@@ -59,22 +60,22 @@ static bend known_loss(const known_fit *f, const double at[2])
     return r;
 }
 
-/* Newton's step, damped by as much as it takes for the loss not to rise. */
-static void known_minimum(const known_fit *f, double at[2])
+/* Newton's method, damped as much as needed for the loss not to rise. */
+static void minimize_known_loss(const known_fit *f, double at[2])
 {
     double damping = 0.0;
-    bend here = known_loss(f, at);
-    for (size_t i = 0; i < MOST_STEPS; i++) {
-        if (fmax(fabs(here.gradient[0]), fabs(here.gradient[1])) <= 1e-12 * f->worth)
+    derivatives here = known_loss(f, at);
+    for (size_t i = 0; i < MAX_STEPS; i++) {
+        if (fmax(fabs(here.gradient[0]), fabs(here.gradient[1])) <=
+            1e-12 * f->effective_n)
             return;
         double bb = here.bb + damping, aa = here.aa + damping;
         double det = bb * aa - here.ba * here.ba;
         double to[2] = {
             at[0] - (aa * here.gradient[0] - here.ba * here.gradient[1]) / det,
             at[1] - (bb * here.gradient[1] - here.ba * here.gradient[0]) / det};
-        bend there = known_loss(f, to);
-        /* A little more is rounding: the last steps are smaller than the loss can tell.
-         */
+        derivatives there = known_loss(f, to);
+        /* Allow for rounding: the last steps are below the precision of the loss. */
         if (det > 0.0 && there.loss <= here.loss + 1e-13 * (1.0 + here.loss)) {
             at[0] = to[0];
             at[1] = to[1];
@@ -85,7 +86,7 @@ static void known_minimum(const known_fit *f, double at[2])
     }
 }
 
-static rf_status known_prepare(known_fit *f, rf_error *err)
+static rf_status prepare_known_fit(known_fit *f, rf_error *err)
 {
     size_t count[2] = {0};
     double mean[2] = {0.0}, square = 0.0;
@@ -102,20 +103,19 @@ static rf_status known_prepare(known_fit *f, rf_error *err)
                        "calibration: found %zu known and %zu open texts, wanted at least "
                        "one of each",
                        count[1], count[0]);
-    /* Half the weight to either kind; in all as many as there would be texts of the same
-     * worth if they weighed the same: (sum w)^2 / sum w^2. Beside that stands the ridge.
-     */
+    /* Each kind gets half the weight. The total is the effective number of texts, (sum
+     * w)^2 / sum w^2, which is weighed against the ridge. */
     double open = (double)count[0], known = (double)count[1];
-    double worth = 4.0 * open * known / (open + known);
-    f->worth = worth;
-    f->weight[0] = worth / (2.0 * open);
-    f->weight[1] = worth / (2.0 * known);
+    double effective_n = 4.0 * open * known / (open + known);
+    f->effective_n = effective_n;
+    f->weight[0] = effective_n / (2.0 * open);
+    f->weight[1] = effective_n / (2.0 * known);
     f->centre = (mean[0] / open + mean[1] / known) / 2.0;
     for (size_t i = 0; i < f->n; i++) {
         double d = (double)f->margin[i] - f->centre;
         square += f->weight[f->known[i] != 0] * d * d;
     }
-    f->scale = square > 0.0 ? sqrt(square / worth) : 1.0;
+    f->scale = square > 0.0 ? sqrt(square / effective_n) : 1.0;
     return RF_OK;
 }
 
@@ -123,20 +123,20 @@ rf_status rf_calibration_fit_known(rf_calibration *c, const float *margin,
                                    const uint8_t *known, size_t n, rf_error *err)
 {
     known_fit f = {.margin = margin, .known = known, .n = n};
-    rf_status st = known_prepare(&f, err);
+    rf_status st = prepare_known_fit(&f, err);
     if (st != RF_OK)
         return st;
     double at[2] = {0.0, fmin(f.scale, 1.0)};
-    known_minimum(&f, at);
-    double least = (double)RF_CALIBRATION_LEAST * f.scale;
-    if (!(at[1] >= least)) { /* open texts have the larger margins: never turned round */
+    minimize_known_loss(&f, at);
+    double least = (double)RF_CALIBRATION_MIN * f.scale;
+    if (!(at[1] >= least)) { /* open margins are larger: never invert the slope */
         at[0] = 0.0;
         at[1] = least;
         f.slope_fixed = true;
-        known_minimum(&f, at);
+        minimize_known_loss(&f, at);
     }
     double slope = at[1] / f.scale;
-    rf_calibration fitted = {.slope = fmaxf((float)slope, RF_CALIBRATION_LEAST),
+    rf_calibration fitted = {.slope = fmaxf((float)slope, RF_CALIBRATION_MIN),
                              .bias = (float)(at[0] - slope * f.centre),
                              .temperature = c->temperature,
                              .from = RF_CALIBRATION_FROM_PSEUDO_OPEN};
@@ -156,7 +156,7 @@ typedef struct class_fit {
 
 /* First and second derivative by the temperature t of
  *   sum over rows of log sum_c exp(t m_c) - t m_truth, and the ridge */
-static void class_slope(const class_fit *f, double t, double *first, double *second)
+static void class_derivatives(const class_fit *f, double t, double *first, double *second)
 {
     *first = RIDGE * (t - 1.0);
     *second = RIDGE;
@@ -177,15 +177,15 @@ static void class_slope(const class_fit *f, double t, double *first, double *sec
     }
 }
 
-/* The loss is convex, so its slope has one zero; Newton's steps towards it, halving (of
- * the logarithm) where they would leave the interval that holds it. */
-static double class_minimum(const class_fit *f)
+/* The loss is convex, so its slope has one zero. Newton's steps towards it, or
+ * bisection (of the logarithm) where they would leave the bracket. */
+static double minimize_class_loss(const class_fit *f)
 {
-    double low = (double)RF_CALIBRATION_LEAST, high = (double)RF_CALIBRATION_MOST;
+    double low = (double)RF_CALIBRATION_MIN, high = (double)RF_CALIBRATION_MAX;
     double t = 1.0;
-    for (size_t i = 0; i < MOST_STEPS; i++) {
+    for (size_t i = 0; i < MAX_STEPS; i++) {
         double first, second;
-        class_slope(f, t, &first, &second);
+        class_derivatives(f, t, &first, &second);
         if (first > 0.0)
             high = t;
         else
@@ -216,14 +216,14 @@ rf_status rf_calibration_fit_classes(rf_calibration *c, const float *margins,
     }
     const class_fit f = {margins, truth, n, classes};
     rf_calibration fitted = *c;
-    fitted.temperature = fminf((float)class_minimum(&f), RF_CALIBRATION_MOST);
+    fitted.temperature = fminf((float)minimize_class_loss(&f), RF_CALIBRATION_MAX);
     rf_status st = rf_calibration_check(&fitted, err);
     if (st == RF_OK)
         *c = fitted;
     return st;
 }
 
-/* ---- Sense ------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------ */
 
 rf_status rf_calibration_check(const rf_calibration *c, rf_error *err)
 {
@@ -235,11 +235,11 @@ rf_status rf_calibration_check(const rf_calibration *c, rf_error *err)
         return rf_fail(err, RF_ERR_NUMERIC, 0,
                        "calibration: the bias is %g, wanted a finite number",
                        (double)c->bias);
-    if (!(c->temperature > 0.0f) || !(c->temperature <= RF_CALIBRATION_MOST))
+    if (!(c->temperature > 0.0f) || !(c->temperature <= RF_CALIBRATION_MAX))
         return rf_fail(err, RF_ERR_NUMERIC, 0,
                        "calibration: the temperature is %g, wanted a number above 0, at "
                        "most %g",
-                       (double)c->temperature, (double)RF_CALIBRATION_MOST);
+                       (double)c->temperature, (double)RF_CALIBRATION_MAX);
     return RF_OK;
 }
 

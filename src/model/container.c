@@ -1,4 +1,4 @@
-/* container.c - opening a sealed file: nothing is believed before it is checked */
+/* container.c - open a sealed file and check everything in it */
 #include "model/container.h"
 
 #include "base/digest.h"
@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From this size on the checksums are worth several threads. */
+/* Files of this size or more are checked by several threads. */
 #define LARGE_FILE ((size_t)8 << 20)
 #define MAX_CHECKERS 8
 
-/* Damage in the frame of the file, in words for someone who may have taken the wrong
- * file: what follows the file's name in err->msg becomes the reason. */
-static rf_status not_ours(const char *name, const char *kind, rf_error *err)
+/* A broken safetensors frame: it may simply be the wrong file, so the message says so.
+ * What follows the file's name in err->msg becomes the reason. */
+static rf_status fail_not_a_container(const char *name, const char *kind, rf_error *err)
 {
     char reason[sizeof err->msg];
     size_t skip = strlen(name) + 2;
@@ -74,24 +74,24 @@ typedef struct checking {
     const rf_safetensors *file;
     const json_t *sums;
     atomic_size_t next;
-    atomic_size_t bad; /* the first tensor that is damaged, or n_tensors */
+    atomic_size_t bad; /* the first damaged tensor, or n_tensors */
 } checking;
 
-static void sum_of(const rf_tensor *t, char hex[RF_SHA256_HEX])
+static void tensor_sha256(const rf_tensor *t, char hex[RF_SHA256_HEX])
 {
     rf_sha256_bytes(t->data, t->count * rf_dtype_size(t->dtype), hex);
 }
 
-static void check_some(void *arg, size_t member, size_t members)
+static void check_tensors(void *arg, size_t member, size_t members)
 {
     (void)member, (void)members;
     checking *c = arg;
-    size_t n = c->file->n_tensors - 1; /* the seal has none */
-    /* Taken in order: what comes after a damaged one need not be looked at. */
+    size_t n = c->file->n_tensors - 1; /* the seal has no checksum */
+    /* In order: tensors after a damaged one need no check. */
     for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < n && i < atomic_load(&c->bad);) {
         const rf_tensor *t = &c->file->tensors[i];
         char hex[RF_SHA256_HEX];
-        sum_of(t, hex);
+        tensor_sha256(t, hex);
         if (strcmp(hex, json_string_value(json_object_get(c->sums, t->name))) == 0)
             continue;
         size_t first = atomic_load(&c->bad);
@@ -125,16 +125,16 @@ static rf_status check_data(const rf_safetensors *s, const json_t *sums, rf_erro
     size_t threads = rf_cpu_count() < MAX_CHECKERS ? rf_cpu_count() : MAX_CHECKERS;
     rf_team *team = s->len >= LARGE_FILE ? rf_team_new(threads, NULL) : NULL;
     if (team)
-        rf_team_run(team, check_some, &c);
-    else /* one thread does it too, only slower */
-        check_some(&c, 0, 1);
+        rf_team_run(team, check_tensors, &c);
+    else /* one thread is enough, only slower */
+        check_tensors(&c, 0, 1);
     rf_team_free(team);
     size_t bad = atomic_load(&c.bad);
     if (bad == s->n_tensors)
         return RF_OK;
     char hex[RF_SHA256_HEX];
     const rf_tensor *t = &s->tensors[bad];
-    sum_of(t, hex);
+    tensor_sha256(t, hex);
     return rf_fail(err, RF_ERR_FORMAT, t->offset,
                    "%s: damaged: tensor \"%.100s\" has sha256 %s, wanted %.64s", s->name,
                    t->name, hex, json_string_value(json_object_get(sums, t->name)));
@@ -153,7 +153,7 @@ static rf_status check_alignment(const rf_safetensors *s, rf_error *err)
     return RF_OK;
 }
 
-/* ---- The whole --------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------- */
 
 /* A metadata entry that is itself a JSON object. */
 static rf_status parse_entry(json_t **out, const rf_safetensors *s, const char *key,
@@ -168,8 +168,8 @@ static rf_status parse_entry(json_t **out, const rf_safetensors *s, const char *
     return *out ? RF_OK : err->code;
 }
 
-/* c has its file. */
-static rf_status check(rf_container *c, const char *kind, rf_error *err)
+/* c->file is open. */
+static rf_status check_container(rf_container *c, const char *kind, rf_error *err)
 {
     const rf_safetensors *s = &c->file;
     json_t *sums = NULL;
@@ -185,12 +185,14 @@ static rf_status check(rf_container *c, const char *kind, rf_error *err)
     return st;
 }
 
-static rf_status finish(rf_container *c, rf_status st, const char *name, const char *kind,
-                        rf_error *err)
+static rf_status finish_opening(rf_container *c, rf_status st, const char *name,
+                                const char *kind, rf_error *err)
 {
     if (st == RF_OK)
-        return check(c, kind, err);
-    return st == RF_ERR_FORMAT || st == RF_ERR_LIMIT ? not_ours(name, kind, err) : st;
+        return check_container(c, kind, err);
+    return st == RF_ERR_FORMAT || st == RF_ERR_LIMIT
+               ? fail_not_a_container(name, kind, err)
+               : st;
 }
 
 rf_status rf_container_open(rf_container *c, const char *path, const char *kind,
@@ -199,7 +201,7 @@ rf_status rf_container_open(rf_container *c, const char *path, const char *kind,
     rf_error local = {0};
     err = err ? err : &local;
     *c = (rf_container){0};
-    return finish(c, rf_safetensors_open(&c->file, path, err), path, kind, err);
+    return finish_opening(c, rf_safetensors_open(&c->file, path, err), path, kind, err);
 }
 
 rf_status rf_container_parse(rf_container *c, const unsigned char *bytes, size_t len,
@@ -208,8 +210,8 @@ rf_status rf_container_parse(rf_container *c, const unsigned char *bytes, size_t
     rf_error local = {0};
     err = err ? err : &local;
     *c = (rf_container){0};
-    return finish(c, rf_safetensors_parse(&c->file, bytes, len, name, err), name, kind,
-                  err);
+    return finish_opening(c, rf_safetensors_parse(&c->file, bytes, len, name, err), name,
+                          kind, err);
 }
 
 void rf_container_close(rf_container *c)
@@ -220,7 +222,8 @@ void rf_container_close(rf_container *c)
 }
 
 /* "F32 [any, 384]" */
-static const char *wanted(char out[160], rf_dtype dtype, size_t rank, const size_t *shape)
+static const char *shape_wanted(char out[160], rf_dtype dtype, size_t rank,
+                                const size_t *shape)
 {
     size_t n = (size_t)snprintf(out, 160, "%s [", rf_dtype_name(dtype));
     for (size_t i = 0; i < rank && n < 120; i++) {
@@ -241,7 +244,7 @@ const rf_tensor *rf_container_find(const rf_container *c, const char *name,
     const rf_tensor *t = rf_safetensors_find(&c->file, name);
     if (!t) {
         rf_fail(err, RF_ERR_FORMAT, 0, "%s: tensor \"%s\" is missing, wanted %s",
-                c->file.name, name, wanted(want, dtype, rank, shape));
+                c->file.name, name, shape_wanted(want, dtype, rank, shape));
         return NULL;
     }
     bool fits = t->dtype == dtype && t->rank == rank;
@@ -251,6 +254,7 @@ const rf_tensor *rf_container_find(const rf_container *c, const char *name,
         return t;
     rf_fail(err, RF_ERR_FORMAT, t->offset, "%s: tensor \"%s\" is %s %s, wanted %s",
             c->file.name, name, rf_dtype_name(t->dtype),
-            rf_shape_text(found, t->shape, t->rank), wanted(want, dtype, rank, shape));
+            rf_shape_text(found, t->shape, t->rank),
+            shape_wanted(want, dtype, rank, shape));
     return NULL;
 }

@@ -1,9 +1,9 @@
 /*
- * container_write.c - writing a sealed file in one pass
+ * container_write.c - write a sealed file in one pass
  *
- * Checksums stand in the header, before the data they are taken from. Their length does
- * not depend on their value, so a header with zeroes in their place goes first, and the
- * real one over it at the end. The largest file needs no more memory than its header.
+ * The header comes first and contains the checksums of the data after it. Their length is
+ * fixed, so a header with zeroes in their place is written first and overwritten at the
+ * end. Memory is needed only for the header, however large the file.
  */
 #include "model/container.h"
 
@@ -16,25 +16,27 @@
 
 #define MAX_HEADER 100000000 /* what readers of safetensors accept */
 
-typedef struct placed {
+typedef struct placed_section {
     const rf_section *section;
     size_t begin, end; /* in the data */
     char sum[RF_SHA256_HEX];
-} placed;
+} placed_section;
 
 struct rf_container_writer {
     rf_new_file file;
-    placed *all;
+    placed_section *all;
     size_t n;
     rf_buffer header; /* with the eight bytes of its length */
 
-    /* of the section that is being written */
+    /* of the current section */
     rf_sha256 hash;
     size_t left;
 };
 
-/* By descending size of elements, else as given: each begins aligned without padding. */
-static rf_status place(rf_container_writer *w, const rf_section *sections, rf_error *err)
+/* Sorts by descending element size, otherwise as given, so that each section is
+ * aligned without padding. */
+static rf_status place_sections(rf_container_writer *w, const rf_section *sections,
+                                rf_error *err)
 {
     size_t at = 0, n = 0;
     w->all = calloc(w->n + 1, sizeof *w->all);
@@ -50,8 +52,8 @@ static rf_status place(rf_container_writer *w, const rf_section *sections, rf_er
                 if (!rf_size_mul(bytes, s->shape[d], &bytes))
                     return rf_fail(err, RF_ERR_LIMIT, 0, "tensor \"%s\": too large",
                                    s->name);
-            placed *p = &w->all[n++];
-            *p = (placed){.section = s, .begin = at};
+            placed_section *p = &w->all[n++];
+            *p = (placed_section){.section = s, .begin = at};
             if (!rf_size_add(at, bytes, &at) || at > SIZE_MAX / 2)
                 return rf_fail(err, RF_ERR_LIMIT, 0, "tensor \"%s\": too large", s->name);
             p->end = at;
@@ -61,8 +63,8 @@ static rf_status place(rf_container_writer *w, const rf_section *sections, rf_er
 }
 
 /* {"dtype": .., "shape": .., "data_offsets": ..}; NULL without memory. */
-static json_t *describe(rf_dtype dtype, const size_t *shape, size_t rank, size_t begin,
-                        size_t end)
+static json_t *tensor_json(rf_dtype dtype, const size_t *shape, size_t rank, size_t begin,
+                           size_t end)
 {
     json_t *dimensions = json_array();
     for (size_t d = 0; d < rank && dimensions; d++)
@@ -99,16 +101,16 @@ static json_t *list_tensors(const rf_container_writer *w, const char *kind,
                              "ringfence.json", json, "ringfence.checksums", sums);
     bool good = root;
     for (size_t i = 0; i < w->n && good; i++) {
-        const placed *p = &w->all[i];
+        const placed_section *p = &w->all[i];
         const rf_section *s = p->section;
         assert(!json_object_get(root, s->name));
         good = json_object_set_new(
                    root, s->name,
-                   describe(s->dtype, s->shape, s->rank, p->begin, p->end)) == 0;
+                   tensor_json(s->dtype, s->shape, s->rank, p->begin, p->end)) == 0;
     }
     if (good && json_object_set_new(
                     root, RF_SEAL_NAME,
-                    describe(RF_U8, seal_shape, 1, end, end + RF_SHA256_SIZE)) == 0)
+                    tensor_json(RF_U8, seal_shape, 1, end, end + RF_SHA256_SIZE)) == 0)
         return root;
     json_decref(root);
     return NULL;
@@ -153,7 +155,7 @@ rf_status rf_container_put(rf_container_writer *w, const void *bytes, size_t len
     return rf_new_file_add(&w->file, bytes, len, err);
 }
 
-static rf_status write_section(rf_container_writer *w, placed *p, rf_error *err)
+static rf_status write_section(rf_container_writer *w, placed_section *p, rf_error *err)
 {
     const rf_section *s = p->section;
     unsigned char digest[RF_SHA256_SIZE];
@@ -163,7 +165,7 @@ static rf_status write_section(rf_container_writer *w, placed *p, rf_error *err)
     if (s->data)
         st = rf_container_put(w, s->data, w->left, err);
     else if (w->left > 0)
-        st = s->give(s->user, s->index, w, err);
+        st = s->write(s->user, s->index, w, err);
     if (st != RF_OK)
         return st;
     assert(w->left == 0);
@@ -201,7 +203,7 @@ rf_status rf_container_write(const char *path, const char *kind, const char *jso
 {
     rf_container_writer w = {.n = n};
     rf_buffer_init(&w.header, MAX_HEADER, "the header of the file");
-    rf_status st = place(&w, sections, err);
+    rf_status st = place_sections(&w, sections, err);
     if (st == RF_OK)
         st = rf_new_file_open(&w.file, path, err);
     if (st == RF_OK)

@@ -1,9 +1,10 @@
-/* model.c - making, naming, asking and freeing a model */
+/* model.c - create, fill, query and free a model */
 #define _GNU_SOURCE
 #include "model/model.h"
 
 #include "data/labels.h"
 #include "encoder/catalogue.h"
+#include "methods/methods.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,25 +18,28 @@ rf_model *rf_model_new(rf_error *err)
         rf_fail_nomem(err, sizeof *m, "a model");
         return NULL;
     }
-    m->method = rf_method_find("ans");
+    m->method = rf_method_find(NULL);
     m->calibration = RF_CALIBRATION_NONE;
     return m;
+}
+
+void rf_model_forget_open(rf_model *m)
+{
+    rf_method_release(m->method, &m->state);
+    rf_class_stats_release(&m->stats);
+    free(m->radius);
+    m->radius = NULL;
 }
 
 void rf_model_free(rf_model *m)
 {
     if (!m)
         return;
-    rf_encoder_free(m->encoder); /* before the file that its words may be in */
+    rf_encoder_free(m->encoder); /* before the file, which it may be mapped from */
     free(m->labels);
     free(m->label_bytes);
     rf_known_release(&m->known);
-    rf_heads_release(&m->heads);
-    if (m->method && m->method->release)
-        m->method->release(&m->fence);
-    rf_fence_release(&m->fence);
-    rf_class_stats_release(&m->stats);
-    free(m->radius);
+    rf_model_forget_open(m);
     if (!m->rows_mapped) {
         free(m->features);
         free(m->row_class);
@@ -66,7 +70,7 @@ static bool is_utf8(const char *text)
     return true;
 }
 
-/* As in labelled data, and in the order of classes. */
+/* The rules of labelled data; sorted and distinct. */
 static rf_status check_label(const char *const *labels, size_t i, rf_error *err)
 {
     const char *text = labels[i];
@@ -122,8 +126,9 @@ rf_status rf_model_set_labels(rf_model *m, const char *const *labels, size_t cla
     return RF_OK;
 }
 
-/* The name under which the encoder will be found again, from anywhere. */
-static rf_status note_name(rf_model *m, const char *name, const char *dir, rf_error *err)
+/* Records a name that finds the encoder again from any directory. */
+static rf_status record_encoder_name(rf_model *m, const char *name, const char *dir,
+                                     rf_error *err)
 {
     bool catalogue = !strchr(name, '/') && rf_catalogue_find(name);
     char *real = catalogue ? NULL : realpath(dir, NULL);
@@ -131,7 +136,7 @@ static rf_status note_name(rf_model *m, const char *name, const char *dir, rf_er
         return rf_fail_errno(err, "%s: cannot find its absolute path", dir);
     const char *note = catalogue ? name : real;
     rf_status st = RF_OK;
-    if (!is_utf8(note)) /* JSON could not hold it */
+    if (!is_utf8(note)) /* JSON cannot hold it */
         st = rf_fail(err, RF_ERR_ARG, 0, "%s: the path is not UTF-8", note);
     else if ((size_t)snprintf(m->encoder_name, sizeof m->encoder_name, "%s", note) >=
              sizeof m->encoder_name)
@@ -148,7 +153,7 @@ rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err)
     rf_status st;
     err = err ? err : &local;
     if ((st = rf_encoder_path(name, dir, sizeof dir, err)) != RF_OK ||
-        (st = note_name(m, name, dir, err)) != RF_OK)
+        (st = record_encoder_name(m, name, dir, err)) != RF_OK)
         return st;
     rf_encoder_free(m->encoder);
     m->encoder = rf_encoder_load_half(dir, err);
@@ -156,7 +161,7 @@ rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err)
         return err->code;
     const rf_safetensors *weights = m->encoder->weights.file;
     rf_sha256_bytes(weights->bytes, weights->len, m->encoder_sha256);
-    rf_map_forget(&weights->map, 0, weights->map.len);
+    rf_mapping_forget(&weights->mapping, 0, weights->mapping.len);
     m->tuned = 0;
     return RF_OK;
 }
@@ -178,7 +183,7 @@ void rf_model_encoder_hash(const rf_model *m, char hex[RF_SHA256_HEX])
     rf_sha256_text(hex, digest);
 }
 
-/* ---- Asking ------------------------------------------------------------------------ */
+/* ---- Queries ----------------------------------------------------------------------- */
 
 size_t rf_model_classes(const rf_model *m)
 {

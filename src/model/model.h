@@ -1,5 +1,5 @@
 /*
- * model.h - a trained classifier in memory
+ * model.h - a trained classifier in memory: encoder, classifier, fences, training rows
  */
 #ifndef RF_MODEL_MODEL_H
 #define RF_MODEL_MODEL_H
@@ -10,8 +10,6 @@
 #include "known/known.h"
 #include "model/calibration.h"
 #include "model/container.h"
-#include "open/class_stats.h"
-#include "open/heads.h"
 #include "open/method.h"
 
 struct rf_model {
@@ -28,11 +26,10 @@ struct rf_model {
     char *label_bytes;
     const rf_method *method;
     rf_known known;
-    rf_heads heads; /* of a method with heads */
     rf_calibration calibration;
-    rf_fence fence; /* of one without */
+    rf_method_state state; /* what the method has learnt */
     rf_class_stats stats;
-    float *radius; /* [classes] of the shell that the head was trained with */
+    float *radius; /* [classes] of the shell of synthetic negatives; 0: none */
 
     /* The training rows, for explanations and for adding classes later. */
     size_t n_rows;       /* 0: not kept */
@@ -40,51 +37,55 @@ struct rf_model {
     int32_t *row_class;  /* [n_rows] */
     char *texts;         /* all texts one after another, NULL: not kept */
     uint64_t *text_ends; /* [n_rows] */
-    /* Some of them in the plane (docs/MODEL.md, "Map"). */
+    /* A 2-D map of some of them (see docs/MODEL.md, "Map"). */
     size_t map_n;      /* 0: no map */
     int32_t *map_rows; /* [map_n] training rows, ascending */
     float *map_xy;     /* [map_n, 2] -1..1 */
-    bool rows_mapped;  /* these six lie in `file`: not to be written, not to be freed */
+    bool rows_mapped;  /* these six are mapped from `file`: do not write or free */
 
-    json_t *settings; /* what it was trained with; NULL: nothing to say */
-    json_t *summary;  /* what training saw and found; NULL: nothing to say */
+    json_t *settings; /* of the training; NULL: none */
+    json_t *summary;  /* statistics of the training; NULL: none */
     char *json;       /* rf_model_json */
 
-    rf_container file; /* what it was loaded from, if it was; words and rows are in it */
+    rf_container file; /* it was loaded from, if any; parts stay mapped from it */
 };
 
-/* An empty one, to be filled by the trainer or the reader; NULL without memory. */
+/* An empty model for training or loading to fill; NULL without memory. */
 rf_model *rf_model_new(rf_error *err);
 
-/* Copies `classes` names: labels as labelled data has them, sorted by bytes, distinct. */
+/* Undoes stage 2: frees what the method learnt and the class statistics. */
+void rf_model_forget_open(rf_model *m);
+
+/* Copies the labels, which must be valid in labelled data, sorted by bytes and
+ * distinct. */
 rf_status rf_model_set_labels(rf_model *m, const char *const *labels, size_t classes,
                               rf_error *err);
 
-/* Loads the encoder of a catalogue name or a directory in half precision and notes name
- * (a directory as its absolute path) and sha256. */
+/* Loads the encoder, a catalogue name or a directory, in half precision and records
+ * its name (a directory as its absolute path) and sha256. */
 rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err);
 
 /* A hash of all files of the encoder: weights, config.json, tokenizer. */
 void rf_model_encoder_hash(const rf_model *m, char hex[RF_SHA256_HEX]);
 
-/* (Re)writes m->json from the rest, as if everything that is in memory were stored. */
+/* Updates m->json, as if everything in memory were stored. */
 rf_status rf_model_describe(rf_model *m, rf_error *err);
 
-/* What a model file says about itself, as a JSON object, given what is stored in it.
- * NULL on failure. */
+/* The description in a model file, as a JSON object, given what the file stores. NULL
+ * on failure. */
 typedef struct rf_model_extent {
     bool encoder;  /* contained, not referred to */
-    bool features; /* with the class of each row */
+    bool features; /* and the class of each row */
     bool texts;
     bool map;
 } rf_model_extent;
 json_t *rf_model_describe_as(const rf_model *m, rf_model_extent stored, rf_error *err);
 
-/* The text of a kept row, not NUL-terminated; NULL, of length 0, if none are kept. */
+/* The text of a stored row, not NUL-terminated; NULL and length 0 if texts are not
+ * stored. */
 const char *rf_model_text(const rf_model *m, size_t row, size_t *len);
 
-/* A model from a container that is open already: it becomes the model's, or is closed on
- * failure. */
+/* A model from an open container. Takes ownership; closes it on failure. */
 rf_model *rf_model_from(rf_container *file, rf_error *err);
 
 #endif

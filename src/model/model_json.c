@@ -1,4 +1,4 @@
-/* model_json.c - what a model says about itself (docs/FORMAT.md, "Model file") */
+/* model_json.c - the description of a model as JSON (see docs/FORMAT.md, "Model file") */
 #include "model/model.h"
 
 #include "num/kernels.h"
@@ -7,7 +7,7 @@
 
 #define MAX_JSON ((size_t)64 << 20)
 
-/* One object per class, its label and what the tensors classes.* say, for a person. */
+/* One object per class: its label, and the tensors classes.* in readable form. */
 static json_t *describe_classes(const rf_model *m)
 {
     json_t *list = json_array();
@@ -69,8 +69,7 @@ static json_t *describe_encoder(const rf_model *m, bool contained)
         "max_tokens", (json_int_t)m->max_tokens, "pooling", "mean");
 }
 
-/* Floats, which a fraction of 17 digits holds to the bit. A model that was never
- * calibrated does not speak of it. */
+/* 17 digits hold a float exactly. Omitted if the model was never calibrated. */
 static bool describe_calibration(json_t *root, const rf_calibration *c)
 {
     const char *from = rf_calibration_source_name(c->from);
@@ -81,8 +80,8 @@ static bool describe_calibration(json_t *root, const rf_calibration *c)
                                   (double)c->temperature, "from", from)) == 0;
 }
 
-/* The trainer's own words, {} if it had none. */
-static json_t *words(json_t *own)
+/* A new reference, or {} for NULL. */
+static json_t *object_or_empty(json_t *own)
 {
     return own ? json_incref(own) : json_object();
 }
@@ -106,7 +105,7 @@ json_t *rf_model_describe_as(const rf_model *m, rf_model_extent stored, rf_error
         RF_CONTAINER_VERSION, "kind", "model", "method", m->method->name, "program",
         "ringfence " RF_VERSION, "labels", list_labels(m), "encoder",
         describe_encoder(m, stored.encoder), "classes", describe_classes(m), "kept", kept,
-        "settings", words(m->settings), "summary", words(m->summary));
+        "settings", object_or_empty(m->settings), "summary", object_or_empty(m->summary));
     if (root && describe_calibration(root, &m->calibration))
         return root;
     json_decref(root);

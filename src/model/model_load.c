@@ -1,11 +1,13 @@
 /*
- * model_load.c - a model from a sealed file
+ * model_load.c - load a model from a sealed file
  *
- * The container has checked that the bytes are those that were written; here everything
- * else is: shapes against each other, numbers for sense, the description against the
- * content. What is large and used by rows (words, features, texts) stays in the mapping.
+ * The container has checked that the bytes are those that were written. This file checks
+ * the rest: shapes against each other, the range of numbers, the description against the
+ * content. Large arrays used by row (embeddings, features, texts) stay mapped.
  */
 #include "model/model_read.h"
+
+#include "methods/methods.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +15,8 @@
 
 /* ---- The description --------------------------------------------------------------- */
 
-static rf_status want_string(const rf_model_reading *l, const json_t *object,
-                             const char *key, const char **out)
+static rf_status get_string(const rf_model_reading *l, const json_t *object,
+                            const char *key, const char **out)
 {
     const json_t *v = json_object_get(object, key);
     *out = json_string_value(v);
@@ -24,8 +26,8 @@ static rf_status want_string(const rf_model_reading *l, const json_t *object,
                    key, rf_json_type(v));
 }
 
-static rf_status want_count(const rf_model_reading *l, const json_t *object,
-                            const char *key, size_t *out)
+static rf_status get_count(const rf_model_reading *l, const json_t *object,
+                           const char *key, size_t *out)
 {
     const json_t *v = json_object_get(object, key);
     if (!json_is_integer(v) || json_integer_value(v) < 0)
@@ -35,7 +37,7 @@ static rf_status want_count(const rf_model_reading *l, const json_t *object,
     return RF_OK;
 }
 
-static rf_status want_object(const rf_model_reading *l, const char *key, json_t **out)
+static rf_status get_object(const rf_model_reading *l, const char *key, json_t **out)
 {
     *out = json_object_get(l->file->json, key);
     if (json_is_object(*out))
@@ -44,7 +46,7 @@ static rf_status want_object(const rf_model_reading *l, const char *key, json_t 
                    l->name, key, rf_json_type(*out));
 }
 
-static rf_status take_labels(rf_model_reading *l)
+static rf_status read_labels(rf_model_reading *l)
 {
     const json_t *list = json_object_get(l->file->json, "labels");
     size_t n = json_array_size(list);
@@ -68,13 +70,22 @@ static rf_status take_labels(rf_model_reading *l)
     return st;
 }
 
-static rf_status take_method(rf_model_reading *l)
+static rf_status read_method(rf_model_reading *l)
 {
     const char *method;
-    rf_status st = want_string(l, l->file->json, "method", &method);
+    rf_status st = get_string(l, l->file->json, "method", &method);
     if (st != RF_OK)
         return st;
     const rf_method *found = rf_method_find(method);
+    /* Up to version 0.1 ANS was heads alone. */
+    const size_t any[] = {SIZE_MAX};
+    if (strcmp(method, "ans") == 0 &&
+        !rf_container_find(l->file, "open.prior.centre", RF_F32, 1, any, NULL)) {
+        found = rf_method_find("heads");
+        if (json_object_set_new(l->file->json, "method", json_string("heads")) != 0)
+            return rf_fail_nomem(l->err, 64, "the description");
+        l->renamed = true;
+    }
     if (!found)
         return rf_fail(l->err, RF_ERR_VERSION, 0,
                        "%s: method \"%.40s\", which this program does not know", l->name,
@@ -83,8 +94,8 @@ static rf_status take_method(rf_model_reading *l)
     return RF_OK;
 }
 
-static rf_status want_float(const rf_model_reading *l, const json_t *object,
-                            const char *key, float *out)
+static rf_status get_float(const rf_model_reading *l, const json_t *object,
+                           const char *key, float *out)
 {
     const json_t *v = json_object_get(object, key);
     if (!json_is_number(v))
@@ -95,8 +106,8 @@ static rf_status want_float(const rf_model_reading *l, const json_t *object,
     return RF_OK;
 }
 
-/* Models of before there was one do without: their margins are taken as they are. */
-static rf_status take_calibration(rf_model_reading *l)
+/* Optional: older models have none, and their margins are used as they are. */
+static rf_status read_calibration(rf_model_reading *l)
 {
     rf_calibration *c = &l->m->calibration;
     json_t *object;
@@ -104,11 +115,11 @@ static rf_status take_calibration(rf_model_reading *l)
     rf_status st;
     if (!json_object_get(l->file->json, "calibration"))
         return RF_OK;
-    if ((st = want_object(l, "calibration", &object)) != RF_OK ||
-        (st = want_float(l, object, "slope", &c->slope)) != RF_OK ||
-        (st = want_float(l, object, "bias", &c->bias)) != RF_OK ||
-        (st = want_float(l, object, "temperature", &c->temperature)) != RF_OK ||
-        (st = want_string(l, object, "from", &from)) != RF_OK)
+    if ((st = get_object(l, "calibration", &object)) != RF_OK ||
+        (st = get_float(l, object, "slope", &c->slope)) != RF_OK ||
+        (st = get_float(l, object, "bias", &c->bias)) != RF_OK ||
+        (st = get_float(l, object, "temperature", &c->temperature)) != RF_OK ||
+        (st = get_string(l, object, "from", &from)) != RF_OK)
         return st;
     c->from = RF_CALIBRATION_FROM_DEFAULTS;
     if (strcmp(from, rf_calibration_source_name(c->from)) != 0)
@@ -125,8 +136,7 @@ static rf_status take_calibration(rf_model_reading *l)
 
 /* ---- The encoder ------------------------------------------------------------------- */
 
-/* A slim model names the files of its encoder by their sha256; these are the ones found.
- */
+/* A slim model identifies the files of its encoder by sha256: checks those found. */
 static rf_status check_identity(rf_model_reading *l, const rf_encoder_files *found,
                                 const json_t *encoder)
 {
@@ -172,8 +182,8 @@ static rf_status open_cached(rf_model_reading *l, rf_encoder_files *files,
     return st;
 }
 
-/* Every file that the description names is there. (That those which are there are named
- * is seen in check_identity and check_description.) */
+/* Every file in the description exists. (check_identity and check_description check
+ * the reverse.) */
 static rf_status check_files(const rf_model_reading *l, const rf_encoder_files *found,
                              const json_t *encoder)
 {
@@ -191,18 +201,18 @@ static rf_status check_files(const rf_model_reading *l, const rf_encoder_files *
     return RF_OK;
 }
 
-static rf_status take_encoder(rf_model_reading *l)
+static rf_status read_encoder(rf_model_reading *l)
 {
     rf_model *m = l->m;
     const char *name, *sha256;
     json_t *encoder;
-    rf_encoder_files files;
+    rf_encoder_files files = {0};
     rf_status st;
-    if ((st = want_object(l, "encoder", &encoder)) != RF_OK ||
-        (st = want_string(l, encoder, "name", &name)) != RF_OK ||
-        (st = want_string(l, encoder, "sha256", &sha256)) != RF_OK ||
-        (st = want_count(l, encoder, "tuned_layers", &m->tuned)) != RF_OK ||
-        (st = want_count(l, encoder, "max_tokens", &m->max_tokens)) != RF_OK)
+    if ((st = get_object(l, "encoder", &encoder)) != RF_OK ||
+        (st = get_string(l, encoder, "name", &name)) != RF_OK ||
+        (st = get_string(l, encoder, "sha256", &sha256)) != RF_OK ||
+        (st = get_count(l, encoder, "tuned_layers", &m->tuned)) != RF_OK ||
+        (st = get_count(l, encoder, "max_tokens", &m->max_tokens)) != RF_OK)
         return st;
     const json_t *contained = json_object_get(encoder, "contained");
     if (strlen(name) >= sizeof m->encoder_name || strlen(sha256) != RF_SHA256_HEX - 1 ||
@@ -233,14 +243,14 @@ static rf_status take_encoder(rf_model_reading *l)
     return RF_OK;
 }
 
-/* ---- The whole --------------------------------------------------------------------- */
+/* ---- The whole model --------------------------------------------------------------- */
 
-/* Everything that `own` says, `found` says too; it may say more. On failure `at` names
- * the place. */
+/* Whether `found` contains everything in `own`; it may contain more. If not, `at`
+ * names the place. */
 static bool agrees(const json_t *own, const json_t *found, char at[128], size_t n)
 {
     if (json_is_object(own) && json_is_object(found)) {
-        json_t *o = (json_t *)(uintptr_t)own; /* iterating wants it so */
+        json_t *o = (json_t *)(uintptr_t)own; /* the iterator is not const */
         for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
             const char *key = json_object_iter_key(it);
             int more = snprintf(at + n, 128 - n, "%s%.60s", n ? "." : "", key);
@@ -259,7 +269,7 @@ static bool agrees(const json_t *own, const json_t *found, char at[128], size_t 
     return json_equal(own, found);
 }
 
-/* What the file says about itself is what we would say about its content. */
+/* The description in the file must match one made from its content. */
 static rf_status check_description(rf_model_reading *l, bool contained)
 {
     const rf_model *m = l->m;
@@ -269,9 +279,9 @@ static rf_status check_description(rf_model_reading *l, bool contained)
     if (!own)
         return l->err->code;
     if (m->map_n == 0 && !json_object_get(json_object_get(l->file->json, "kept"), "map"))
-        (void)json_object_del(json_object_get(own, "kept"), "map"); /* of before maps */
-    (void)json_object_del(own, "program");     /* any may have written it */
-    (void)json_object_del(own, "calibration"); /* taken from there, perhaps rounded */
+        (void)json_object_del(json_object_get(own, "kept"), "map"); /* older than maps */
+    (void)json_object_del(own, "program");                          /* may differ */
+    (void)json_object_del(own, "calibration"); /* read from the file, perhaps rounded */
     bool good = agrees(own, l->file->json, at, 0);
     json_decref(own);
     return good ? RF_OK
@@ -280,34 +290,42 @@ static rf_status check_description(rf_model_reading *l, bool contained)
                           l->name, at);
 }
 
-static rf_status take_words(rf_model_reading *l)
+static rf_status read_summary(rf_model_reading *l)
 {
     json_t *settings, *summary;
     rf_status st;
-    if ((st = want_object(l, "settings", &settings)) != RF_OK ||
-        (st = want_object(l, "summary", &summary)) != RF_OK)
+    if ((st = get_object(l, "settings", &settings)) != RF_OK ||
+        (st = get_object(l, "summary", &summary)) != RF_OK)
         return st;
     l->m->settings = json_incref(settings);
     l->m->summary = json_incref(summary);
     const char *text = rf_safetensors_metadata(&l->file->file, "ringfence.json");
+    if (l->renamed) {
+        rf_buffer again;
+        rf_buffer_init(&again, 4 * strlen(text), "the description of a model");
+        st = rf_json_write(l->file->json, &again, l->err);
+        if (st != RF_OK)
+            rf_buffer_release(&again);
+        l->m->json = again.data;
+        return st;
+    }
     l->m->json = strdup(text);
     return l->m->json ? RF_OK : rf_fail_nomem(l->err, strlen(text), "a description");
 }
 
-static rf_status load(rf_model_reading *l)
+static rf_status read_model(rf_model_reading *l)
 {
     rf_status st;
-    if ((st = take_method(l)) != RF_OK || (st = take_labels(l)) != RF_OK ||
-        (st = take_calibration(l)) != RF_OK || (st = take_encoder(l)) != RF_OK ||
-        (st = rf_model_take_known(l)) != RF_OK ||
-        (st = l->m->method->heads ? rf_model_take_heads(l) : rf_model_take_fence(l)) !=
-            RF_OK ||
-        (st = rf_model_take_classes(l)) != RF_OK ||
-        (st = rf_model_take_rows(l)) != RF_OK || (st = rf_model_take_map(l)) != RF_OK ||
-        (st = take_words(l)) != RF_OK)
+    if ((st = read_method(l)) != RF_OK || (st = read_labels(l)) != RF_OK ||
+        (st = read_calibration(l)) != RF_OK || (st = read_encoder(l)) != RF_OK ||
+        (st = rf_model_read_known(l)) != RF_OK ||
+        (st = rf_model_read_state(l)) != RF_OK ||
+        (st = rf_model_read_classes(l)) != RF_OK ||
+        (st = rf_model_read_rows(l)) != RF_OK || (st = rf_model_read_map(l)) != RF_OK ||
+        (st = read_summary(l)) != RF_OK)
         return st;
     st = check_description(l, l->m->encoder->files.shared);
-    rf_map_forget(&l->file->file.map, 0, l->file->file.map.len);
+    rf_mapping_forget(&l->file->file.mapping, 0, l->file->file.mapping.len);
     return st;
 }
 
@@ -324,10 +342,27 @@ rf_model *rf_model_from(rf_container *file, rf_error *err)
     *file = (rf_container){0};
     rf_model_reading l = {
         .m = m, .file = &m->file, .name = m->file.file.name, .err = err};
-    if (load(&l) == RF_OK)
+    if (read_model(&l) == RF_OK)
         return m;
     rf_model_free(m);
     return NULL;
+}
+
+rf_model *rf_model_load_bytes(const void *bytes, size_t len, const char *name,
+                              rf_error *err)
+{
+    rf_container file;
+    name = name ? name : "the model in memory";
+    if ((uintptr_t)bytes % 8 != 0) {
+        rf_fail(err, RF_ERR_ARG, 0,
+                "%s: its bytes start at an unaligned address, wanted a "
+                "multiple of 8",
+                name);
+        return NULL;
+    }
+    if (rf_container_parse(&file, bytes, len, name, "model", err) != RF_OK)
+        return NULL;
+    return rf_model_from(&file, err);
 }
 
 rf_model *rf_model_load(const char *path, rf_error *err)

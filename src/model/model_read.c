@@ -1,5 +1,5 @@
-/* model_read.c - the classifier, the classes, the training rows and the map of a model
- * file */
+/* model_read.c - read the classifier, the classes, the training rows and the map of a
+ * model file */
 #include "model/model_read.h"
 
 #include "num/panels.h"
@@ -11,36 +11,42 @@
 
 static const float *floats_of(const rf_tensor *t)
 {
-    return (const float *)(const void *)t->data; /* aligned: container.c saw to it */
+    return (const float *)(const void *)t->data; /* aligned: container.c checked */
 }
 
-/* A tensor of finite floats of this shape. */
-static rf_status take_floats(const rf_model_reading *l, const char *name, size_t rank,
-                             size_t n0, size_t n1, size_t n2, const float **out)
+static rf_status check_finite(const rf_model_reading *l, const char *name,
+                              const rf_tensor *t)
 {
-    const size_t shape[] = {n0, n1, n2};
+    return rf_kernels()->all_finite(floats_of(t), t->count)
+               ? RF_OK
+               : rf_fail(l->err, RF_ERR_NUMERIC, t->offset,
+                         "%s: tensor \"%s\": a NaN or an infinity, wanted finite numbers",
+                         l->name, name);
+}
+
+/* Finds a tensor of finite floats with this shape. */
+static rf_status find_floats(const rf_model_reading *l, const char *name, size_t rank,
+                             size_t n0, size_t n1, const float **out)
+{
+    const size_t shape[] = {n0, n1};
     const rf_tensor *t = rf_container_find(l->file, name, RF_F32, rank, shape, l->err);
     if (!t)
         return RF_ERR_FORMAT;
     *out = floats_of(t);
-    if (!rf_kernels()->all_finite(*out, t->count))
-        return rf_fail(l->err, RF_ERR_NUMERIC, t->offset,
-                       "%s: tensor \"%s\": a NaN or an infinity, wanted finite numbers",
-                       l->name, name);
-    return RF_OK;
+    return check_finite(l, name, t);
 }
 
-rf_status rf_model_take_known(rf_model_reading *l)
+rf_status rf_model_read_known(rf_model_reading *l)
 {
     rf_known *k = &l->m->known;
     size_t d = l->m->encoder->config.width;
     size_t c = l->m->classes + l->m->method->open_class;
     const float *w1, *b1, *w2, *b2;
     rf_status st;
-    if ((st = take_floats(l, "known.dense.weight", 2, d, d, 0, &w1)) != RF_OK ||
-        (st = take_floats(l, "known.dense.bias", 1, d, 0, 0, &b1)) != RF_OK ||
-        (st = take_floats(l, "known.out.weight", 2, c, d, 0, &w2)) != RF_OK ||
-        (st = take_floats(l, "known.out.bias", 1, c, 0, 0, &b2)) != RF_OK ||
+    if ((st = find_floats(l, "known.dense.weight", 2, d, d, &w1)) != RF_OK ||
+        (st = find_floats(l, "known.dense.bias", 1, d, 0, &b1)) != RF_OK ||
+        (st = find_floats(l, "known.out.weight", 2, c, d, &w2)) != RF_OK ||
+        (st = find_floats(l, "known.out.bias", 1, c, 0, &b2)) != RF_OK ||
         (st = rf_known_init(k, d, c, l->err)) != RF_OK)
         return st;
     k->form = l->m->method->form;
@@ -51,85 +57,63 @@ rf_status rf_model_take_known(rf_model_reading *l)
     return RF_OK;
 }
 
-rf_status rf_model_take_heads(rf_model_reading *l)
+/* Reads one array of the method. */
+static rf_status read_array(rf_model_reading *l, size_t i)
 {
-    rf_heads *h = &l->m->heads;
-    size_t d = l->m->encoder->config.width, c = l->m->classes;
-    const float *w1, *b1, *w2, *b2, *w3, *b3;
-    rf_status st;
-    if ((st = take_floats(l, "open.hidden1.weight", 3, c, RF_HEAD_1, d, &w1)) != RF_OK ||
-        (st = take_floats(l, "open.hidden1.bias", 2, c, RF_HEAD_1, 0, &b1)) != RF_OK ||
-        (st = take_floats(l, "open.hidden2.weight", 3, c, RF_HEAD_2, RF_HEAD_1, &w2)) !=
-            RF_OK ||
-        (st = take_floats(l, "open.hidden2.bias", 2, c, RF_HEAD_2, 0, &b2)) != RF_OK ||
-        (st = take_floats(l, "open.out.weight", 2, c, RF_HEAD_2, 0, &w3)) != RF_OK ||
-        (st = take_floats(l, "open.out.bias", 1, c, 0, 0, &b3)) != RF_OK ||
-        (st = rf_heads_init(h, d, c, l->err)) != RF_OK)
+    rf_method_state *state = &l->m->state;
+    const rf_method_array *a = &l->m->method->arrays[i];
+    char name[96];
+    size_t shape[3], n;
+    rf_status st = RF_OK;
+    for (size_t d = 0; d < 3; d++)
+        shape[d] = rf_dim_size(state, a->dims[d]);
+    snprintf(name, sizeof name, "open.%s", a->name);
+    const rf_tensor *t = rf_container_find(l->file, name, RF_F32, a->rank, shape, l->err);
+    if (!t)
+        return RF_ERR_FORMAT;
+    if (t->count == 0)
+        return rf_fail(l->err, RF_ERR_FORMAT, t->offset,
+                       "%s: tensor \"%s\" is empty, wanted some numbers", l->name, name);
+    if ((st = check_finite(l, name, t)) != RF_OK ||
+        (i >= state->in_block &&
+         (st = rf_method_state_room(state, i, t->shape[0], a->rank == 2 ? t->shape[1] : 1,
+                                    l->err)) != RF_OK))
         return st;
-    for (size_t i = 0; i < c; i++) {
-        rf_head a = rf_head_at(h, i);
-        rf_panels_pack(a.w1, w1 + i * RF_HEAD_1 * d, RF_HEAD_1, d);
-        memcpy(a.b1, b1 + i * RF_HEAD_1, RF_HEAD_1 * sizeof *b1);
-        rf_panels_pack(a.w2, w2 + i * RF_HEAD_2 * RF_HEAD_1, RF_HEAD_2, RF_HEAD_1);
-        memcpy(a.b2, b2 + i * RF_HEAD_2, RF_HEAD_2 * sizeof *b2);
-        memcpy(a.w3, w3 + i * RF_HEAD_2, RF_HEAD_2 * sizeof *w3);
-        memset(a.b3, 0, 16 * sizeof *b3);
-        a.b3[0] = b3[i];
+    for (size_t k = 0; k < rf_method_state_pieces(state, i); k++) {
+        float *to = rf_method_state_piece(state, i, k, &n);
+        const float *from = floats_of(t) + k * n;
+        if (a->rank == 3)
+            rf_panels_pack(to, from, shape[1], shape[2]);
+        else
+            memcpy(to, from, n * sizeof *to);
     }
     return RF_OK;
 }
 
-/* A declared dimension as a real one. */
-static size_t real_size(const rf_model *m, size_t declared)
-{
-    return declared == RF_DIM_CLASSES ? m->classes
-           : declared == RF_DIM_WIDTH ? m->known.width
-           : declared == RF_DIM_ANY   ? RF_ANY_SIZE
-                                      : declared;
-}
-
-rf_status rf_model_take_fence(rf_model_reading *l)
+rf_status rf_model_read_state(rf_model_reading *l)
 {
     rf_model *m = l->m;
     const rf_method *method = m->method;
-    rf_fence *f = &m->fence;
-    *f = (rf_fence){.width = m->known.width, .classes = m->classes};
-    for (size_t i = 0; i < method->n_arrays; i++) {
-        const rf_fence_array *a = &method->arrays[i];
-        char name[96];
-        snprintf(name, sizeof name, "open.%s", a->name);
-        const size_t shape[] = {real_size(m, a->shape[0]), real_size(m, a->shape[1])};
-        const rf_tensor *t =
-            rf_container_find(l->file, name, RF_F32, a->rank, shape, l->err);
-        if (!t)
-            return RF_ERR_FORMAT;
-        if (t->count == 0)
-            return rf_fail(l->err, RF_ERR_FORMAT, t->offset,
-                           "%s: tensor \"%s\" is empty, wanted some numbers", l->name,
-                           name);
-        if (!rf_kernels()->all_finite(floats_of(t), t->count))
-            return rf_fail(l->err, RF_ERR_NUMERIC, t->offset,
-                           "%s: tensor \"%s\": a NaN or an infinity, wanted finite "
-                           "numbers",
-                           l->name, name);
-        rf_status st =
-            rf_fence_room(f, i, t->shape[0], a->rank == 2 ? t->shape[1] : 1, l->err);
-        if (st != RF_OK)
-            return st;
-        memcpy(f->arrays[i].data, t->data, t->count * sizeof(float));
-    }
+    rf_status st = RF_OK;
+    m->state = (rf_method_state){.width = m->known.width, .classes = m->classes};
+    if (method->room)
+        st = method->room(&m->state, m->known.width, m->classes, l->err);
+    for (size_t i = 0; i < method->n_arrays && st == RF_OK; i++)
+        st = read_array(l, i);
+    if (st != RF_OK || !method->prepare)
+        return st;
     rf_error why = {0};
-    rf_status st = method->prepare ? method->prepare(f, &why) : RF_OK;
+    st = method->prepare(&m->state, &why);
     return st == RF_OK ? RF_OK : rf_fail(l->err, st, why.pos, "%s: %s", l->name, why.msg);
 }
 
-/* Finite numbers that cannot be negative, copied. */
-static rf_status copy_sizes(const rf_model_reading *l, const char *name, size_t rank,
-                            size_t n0, size_t n1, float **out)
+/* Copies a tensor of finite, non-negative numbers. */
+static rf_status copy_non_negative(const rf_model_reading *l, const char *name,
+                                   size_t rank, size_t n0, size_t n1, float **out)
 {
     const float *from;
     size_t n = n0 * (rank == 2 ? n1 : 1);
-    rf_status st = take_floats(l, name, rank, n0, n1, 0, &from);
+    rf_status st = find_floats(l, name, rank, n0, n1, &from);
     if (st != RF_OK)
         return st;
     for (size_t i = 0; i < n; i++)
@@ -144,7 +128,7 @@ static rf_status copy_sizes(const rf_model_reading *l, const char *name, size_t 
     return RF_OK;
 }
 
-rf_status rf_model_take_classes(rf_model_reading *l)
+rf_status rf_model_read_classes(rf_model_reading *l)
 {
     rf_class_stats *s = &l->m->stats;
     size_t d = l->m->encoder->config.width, c = l->m->classes;
@@ -152,10 +136,10 @@ rf_status rf_model_take_classes(rf_model_reading *l)
     rf_status st;
     s->width = d;
     s->classes = c;
-    if ((st = take_floats(l, "classes.mean", 2, c, d, 0, &mean)) != RF_OK ||
-        (st = copy_sizes(l, "classes.variance", 2, c, d, &s->variance)) != RF_OK ||
-        (st = copy_sizes(l, "classes.distance", 1, c, 0, &s->distance)) != RF_OK ||
-        (st = copy_sizes(l, "classes.radius", 1, c, 0, &l->m->radius)) != RF_OK)
+    if ((st = find_floats(l, "classes.mean", 2, c, d, &mean)) != RF_OK ||
+        (st = copy_non_negative(l, "classes.variance", 2, c, d, &s->variance)) != RF_OK ||
+        (st = copy_non_negative(l, "classes.distance", 1, c, 0, &s->distance)) != RF_OK ||
+        (st = copy_non_negative(l, "classes.radius", 1, c, 0, &l->m->radius)) != RF_OK)
         return st;
     const rf_tensor *rows =
         rf_container_find(l->file, "classes.rows", RF_I64, 1, &c, l->err);
@@ -215,13 +199,13 @@ static rf_status check_texts(const rf_model_reading *l, size_t bytes)
     return RF_OK;
 }
 
-/* The mapping is read-only; the model keeps these pointers as it would its own. */
-static void *mapped(const rf_tensor *t)
+/* Casts const away: the mapping is read-only, and the model never writes through it. */
+static void *mapped_data(const rf_tensor *t)
 {
     return (void *)(uintptr_t)t->data;
 }
 
-rf_status rf_model_take_rows(rf_model_reading *l)
+rf_status rf_model_read_rows(rf_model_reading *l)
 {
     rf_model *m = l->m;
     const rf_safetensors *s = &l->file->file;
@@ -244,8 +228,8 @@ rf_status rf_model_take_rows(rf_model_reading *l)
                        "such tensor",
                        l->name);
     m->n_rows = shape[0];
-    m->features = mapped(features);
-    m->row_class = mapped(classes);
+    m->features = mapped_data(features);
+    m->row_class = mapped_data(classes);
     rf_status st = check_rows(l);
     if (st != RF_OK || !rf_safetensors_find(s, "train.texts"))
         return st;
@@ -256,8 +240,8 @@ rf_status rf_model_take_rows(rf_model_reading *l)
         ends ? rf_container_find(l->file, "train.texts", RF_U8, 1, shape, l->err) : NULL;
     if (!texts)
         return RF_ERR_FORMAT;
-    m->texts = mapped(texts);
-    m->text_ends = mapped(ends);
+    m->texts = mapped_data(texts);
+    m->text_ends = mapped_data(ends);
     return check_texts(l, texts->count);
 }
 
@@ -281,7 +265,7 @@ static rf_status check_map(const rf_model_reading *l)
     return RF_OK;
 }
 
-rf_status rf_model_take_map(rf_model_reading *l)
+rf_status rf_model_read_map(rf_model_reading *l)
 {
     rf_model *m = l->m;
     const rf_safetensors *s = &l->file->file;
@@ -303,7 +287,7 @@ rf_status rf_model_take_map(rf_model_reading *l)
                        "rows, wanted some of both or no such tensor",
                        l->name, shape[0], m->n_rows);
     m->map_n = shape[0];
-    m->map_rows = mapped(rows);
-    m->map_xy = mapped(points);
+    m->map_rows = mapped_data(rows);
+    m->map_xy = mapped_data(points);
     return check_map(l);
 }

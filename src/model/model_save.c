@@ -1,12 +1,14 @@
 /*
- * model_save.c - a model as the sections of a sealed file (docs/FORMAT.md, "Model file")
+ * model_save.c - save a model as the sections of a sealed file (see docs/FORMAT.md,
+ * "Model file")
  *
- * Weights that live as panels are written as plain rows, the encoder in half precision;
- * both are turned over piece by piece on their way to the disk.
+ * Weights that are packed in panels in memory are written as plain rows, the encoder in
+ * half precision. Both are converted piece by piece while writing.
  */
 #include "model/model.h"
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "num/panels.h"
 #include "num/train.h"
 
@@ -15,7 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE 16384 /* floats that are turned over at a time, at least */
+#define PIECE 16384 /* minimum number of floats to convert at a time */
+
+/* Besides those of the encoder and the method: 4 files, 4 of the classifier, 5 of the
+ * classes, 4 of the rows, 2 of the map. */
+#define OTHER_SECTIONS 19
 
 typedef struct saving {
     const rf_model *m;
@@ -27,16 +33,16 @@ typedef struct saving {
     size_t room;
 } saving;
 
-/* Rows of `columns` floats that fit into the room. */
+/* Rows of `columns` floats that fit into the buffers. */
 static size_t rows_at_once(const saving *s, size_t columns)
 {
     return s->room / columns;
 }
 
-/* ---- Where bytes come from --------------------------------------------------------- */
+/* ---- Writing sections -------------------------------------------------------------- */
 
-static rf_status give_panels(const saving *s, const float *panels, size_t out, size_t in,
-                             rf_container_writer *w, rf_error *err)
+static rf_status write_panels(const saving *s, const float *panels, size_t out, size_t in,
+                              rf_container_writer *w, rf_error *err)
 {
     rf_status st = RF_OK;
     for (size_t i = 0, n; i < out && st == RF_OK; i += n) {
@@ -47,39 +53,35 @@ static rf_status give_panels(const saving *s, const float *panels, size_t out, s
     return st;
 }
 
-/* index 0: the first layer, 1: the second */
-static rf_status give_known(void *user, size_t index, rf_container_writer *w,
-                            rf_error *err)
+/* index: 0 is the first layer, 1 the second */
+static rf_status write_known(void *user, size_t index, rf_container_writer *w,
+                             rf_error *err)
 {
     const saving *s = user;
     const rf_known *k = &s->m->known;
-    return index == 0 ? give_panels(s, k->dense_w, k->width, k->width, w, err)
-                      : give_panels(s, k->out_w, k->classes, k->width, w, err);
+    return index == 0 ? write_panels(s, k->dense_w, k->width, k->width, w, err)
+                      : write_panels(s, k->out_w, k->classes, k->width, w, err);
 }
 
-/* The six parts of a head, in the order of rf_head; index says which. */
-static rf_status give_heads(void *user, size_t index, rf_container_writer *w,
-                            rf_error *err)
+/* index: of the method's array */
+static rf_status write_array(void *user, size_t index, rf_container_writer *w,
+                             rf_error *err)
 {
     const saving *s = user;
-    const rf_heads *h = &s->m->heads;
+    const rf_method_state *state = &s->m->state;
+    const size_t *shape = state->arrays[index].shape;
+    bool panels = s->m->method->arrays[index].rank == 3;
     rf_status st = RF_OK;
-    for (size_t i = 0; i < h->classes && st == RF_OK; i++) {
-        rf_head a = rf_head_at(h, i);
-        switch (index) {
-        case 0: st = give_panels(s, a.w1, RF_HEAD_1, h->width, w, err); break;
-        case 1: st = rf_container_put(w, a.b1, RF_HEAD_1 * sizeof(float), err); break;
-        case 2: st = give_panels(s, a.w2, RF_HEAD_2, RF_HEAD_1, w, err); break;
-        case 3: st = rf_container_put(w, a.b2, RF_HEAD_2 * sizeof(float), err); break;
-        case 4: st = rf_container_put(w, a.w3, RF_HEAD_2 * sizeof(float), err); break;
-        default: st = rf_container_put(w, a.b3, sizeof(float), err); break;
-        }
+    for (size_t i = 0, n; i < rf_method_state_pieces(state, index) && st == RF_OK; i++) {
+        const float *x = rf_method_state_piece(state, index, i, &n);
+        st = panels ? write_panels(s, x, shape[1], shape[2], w, err)
+                    : rf_container_put(w, x, n * sizeof *x, err);
     }
     return st;
 }
 
-static rf_status give_class_rows(void *user, size_t index, rf_container_writer *w,
-                                 rf_error *err)
+static rf_status write_class_rows(void *user, size_t index, rf_container_writer *w,
+                                  rf_error *err)
 {
     (void)index;
     const saving *s = user;
@@ -100,8 +102,8 @@ static bool halves_finite(const uint16_t *x, size_t n)
 }
 
 /* index: of the encoder's tensor */
-static rf_status give_encoder(void *user, size_t index, rf_container_writer *w,
-                              rf_error *err)
+static rf_status write_encoder(void *user, size_t index, rf_container_writer *w,
+                               rf_error *err)
 {
     const saving *s = user;
     const rf_encoder *e = s->m->encoder;
@@ -112,7 +114,7 @@ static rf_status give_encoder(void *user, size_t index, rf_container_writer *w,
                                                     : rows_at_once(s, t.columns);
         rf_encoder_tensor_rows(e, &t, i, n, s->floats);
         s->kernels->narrow_f16(s->halves, s->floats, n * t.columns);
-        /* Of what is in a file, the part that is used was checked when it was read. */
+        /* Tensors still in a file were checked when they were read. */
         if (!t.stored && !halves_finite(s->halves, n * t.columns))
             return rf_fail(err, RF_ERR_NUMERIC, 0,
                            "tensor \"%s\": a number that half precision cannot hold",
@@ -124,7 +126,7 @@ static rf_status give_encoder(void *user, size_t index, rf_container_writer *w,
 
 /* ---- The list of sections ---------------------------------------------------------- */
 
-static void add(saving *s, rf_section section)
+static void add_section(saving *s, rf_section section)
 {
     section.user = s;
     s->sections[s->n++] = section;
@@ -141,11 +143,11 @@ static void add_encoder(saving *s, bool slim)
         rf_section section = {.dtype = RF_F16,
                               .rank = t.rank,
                               .shape = {t.shape[0], t.shape[1]},
-                              .give = give_encoder,
+                              .write = write_encoder,
                               .index = i};
         static_assert(sizeof section.name == sizeof t.name, "names fit");
         memcpy(section.name, t.name, sizeof t.name);
-        add(s, section);
+        add_section(s, section);
     }
     static const char *const names[][2] = {
         {"config.json", "files/config.json"},
@@ -159,8 +161,37 @@ static void add_encoder(saving *s, bool slim)
                 rf_section section = {
                     .dtype = RF_U8, .rank = 1, .shape = {p->len}, .data = p->bytes};
                 strcpy(section.name, names[j][1]);
-                add(s, section);
+                add_section(s, section);
             }
+    }
+}
+
+/* Floats of rank 1 (n1 is 0) or 2; without data, `write` writes them. */
+static void add_floats(saving *s, const char *name, size_t n0, size_t n1,
+                       const float *data, rf_section_source write, size_t index)
+{
+    rf_section section = {.dtype = RF_F32,
+                          .rank = n1 ? 2 : 1,
+                          .shape = {n0, n1},
+                          .data = data,
+                          .write = write,
+                          .index = index};
+    snprintf(section.name, sizeof section.name, "%s", name);
+    add_section(s, section);
+}
+
+static void add_method(saving *s)
+{
+    const rf_method *method = s->m->method;
+    for (size_t i = 0; i < method->n_arrays; i++) {
+        const size_t *shape = s->m->state.arrays[i].shape;
+        rf_section section = {.dtype = RF_F32,
+                              .rank = method->arrays[i].rank,
+                              .shape = {shape[0], shape[1], shape[2]},
+                              .write = write_array,
+                              .index = i};
+        snprintf(section.name, sizeof section.name, "open.%s", method->arrays[i].name);
+        add_section(s, section);
     }
 }
 
@@ -169,48 +200,17 @@ static void add_classifier(saving *s)
     const rf_model *m = s->m;
     const rf_known *k = &m->known;
     size_t d = k->width, c = m->classes;
-    const rf_method *method = m->method;
-#define F32 .dtype = RF_F32
-    add(s, (rf_section){"known.dense.weight", F32, .rank = 2, .shape = {d, d},
-                        .give = give_known, .index = 0});
-    add(s, (rf_section){"known.dense.bias", F32, .rank = 1, .shape = {d},
-                        .data = k->dense_b});
-    add(s, (rf_section){"known.out.weight", F32, .rank = 2, .shape = {k->classes, d},
-                        .give = give_known, .index = 1});
-    add(s, (rf_section){"known.out.bias", F32, .rank = 1, .shape = {k->classes},
-                        .data = k->out_b});
-    const rf_section heads[] = {
-        {"open.hidden1.weight", F32, .rank = 3, .shape = {c, RF_HEAD_1, d}},
-        {"open.hidden1.bias", F32, .rank = 2, .shape = {c, RF_HEAD_1}},
-        {"open.hidden2.weight", F32, .rank = 3, .shape = {c, RF_HEAD_2, RF_HEAD_1}},
-        {"open.hidden2.bias", F32, .rank = 2, .shape = {c, RF_HEAD_2}},
-        {"open.out.weight", F32, .rank = 2, .shape = {c, RF_HEAD_2}},
-        {"open.out.bias", F32, .rank = 1, .shape = {c}}};
-    for (size_t i = 0; method->heads && i < sizeof heads / sizeof heads[0]; i++) {
-        rf_section section = heads[i];
-        section.give = give_heads;
-        section.index = i;
-        add(s, section);
-    }
-    for (size_t i = 0; i < method->n_arrays; i++) {
-        const size_t *shape = m->fence.arrays[i].shape;
-        rf_section section = {F32, .rank = method->arrays[i].rank,
-                              .shape = {shape[0], shape[1]},
-                              .data = m->fence.arrays[i].data};
-        snprintf(section.name, sizeof section.name, "open.%s", method->arrays[i].name);
-        add(s, section);
-    }
-    add(s, (rf_section){"classes.mean", F32, .rank = 2, .shape = {c, d},
-                        .data = m->stats.mean});
-    add(s, (rf_section){"classes.variance", F32, .rank = 2, .shape = {c, d},
-                        .data = m->stats.variance});
-    add(s, (rf_section){"classes.distance", F32, .rank = 1, .shape = {c},
-                        .data = m->stats.distance});
-    add(s,
-        (rf_section){"classes.radius", F32, .rank = 1, .shape = {c}, .data = m->radius});
-    add(s, (rf_section){"classes.rows", .dtype = RF_I64, .rank = 1, .shape = {c},
-                        .give = give_class_rows});
-#undef F32
+    add_floats(s, "known.dense.weight", d, d, NULL, write_known, 0);
+    add_floats(s, "known.dense.bias", d, 0, k->dense_b, NULL, 0);
+    add_floats(s, "known.out.weight", k->classes, d, NULL, write_known, 1);
+    add_floats(s, "known.out.bias", k->classes, 0, k->out_b, NULL, 0);
+    add_method(s);
+    add_floats(s, "classes.mean", c, d, m->stats.mean, NULL, 0);
+    add_floats(s, "classes.variance", c, d, m->stats.variance, NULL, 0);
+    add_floats(s, "classes.distance", c, 0, m->stats.distance, NULL, 0);
+    add_floats(s, "classes.radius", c, 0, m->radius, NULL, 0);
+    add_section(s, (rf_section){"classes.rows", .dtype = RF_I64, .rank = 1, .shape = {c},
+                                .write = write_class_rows});
 }
 
 static void add_rows(saving *s, rf_model_extent stored)
@@ -218,28 +218,28 @@ static void add_rows(saving *s, rf_model_extent stored)
     const rf_model *m = s->m;
     size_t n = m->n_rows;
     if (stored.features) {
-        add(s, (rf_section){"train.features", .dtype = RF_F16, .rank = 2,
-                            .shape = {n, m->known.width}, .data = m->features});
-        add(s, (rf_section){"train.classes", .dtype = RF_I32, .rank = 1, .shape = {n},
-                            .data = m->row_class});
+        add_section(s, (rf_section){"train.features", .dtype = RF_F16, .rank = 2,
+                                    .shape = {n, m->known.width}, .data = m->features});
+        add_section(s, (rf_section){"train.classes", .dtype = RF_I32, .rank = 1,
+                                    .shape = {n}, .data = m->row_class});
     }
     if (stored.texts) {
-        add(s, (rf_section){"train.texts", .dtype = RF_U8, .rank = 1,
-                            .shape = {m->text_ends[n - 1]}, .data = m->texts});
-        add(s, (rf_section){"train.text_ends", .dtype = RF_I64, .rank = 1, .shape = {n},
-                            .data = m->text_ends});
+        add_section(s, (rf_section){"train.texts", .dtype = RF_U8, .rank = 1,
+                                    .shape = {m->text_ends[n - 1]}, .data = m->texts});
+        add_section(s, (rf_section){"train.text_ends", .dtype = RF_I64, .rank = 1,
+                                    .shape = {n}, .data = m->text_ends});
     }
     if (stored.map) {
-        add(s, (rf_section){"map.rows", .dtype = RF_I32, .rank = 1, .shape = {m->map_n},
-                            .data = m->map_rows});
-        add(s, (rf_section){"map.points", .dtype = RF_F32, .rank = 2,
-                            .shape = {m->map_n, 2}, .data = m->map_xy});
+        add_section(s, (rf_section){"map.rows", .dtype = RF_I32, .rank = 1,
+                                    .shape = {m->map_n}, .data = m->map_rows});
+        add_section(s, (rf_section){"map.points", .dtype = RF_F32, .rank = 2,
+                                    .shape = {m->map_n, 2}, .data = m->map_xy});
     }
 }
 
 /* ---- Saving ------------------------------------------------------------------------ */
 
-/* A file that could not be loaded again is not worth writing. */
+/* Never write a file that could not be loaded. */
 static rf_status check_finite(const rf_model *m, rf_error *err)
 {
     size_t d = m->known.width, c = m->classes;
@@ -247,17 +247,20 @@ static rf_status check_finite(const rf_model *m, rf_error *err)
         const char *name;
         const float *values;
         size_t n;
-    } parts[] = {
-        {"the classifier of known classes", m->known.block, m->known.floats},
-        {"the heads", m->heads.block, m->method->heads ? c * rf_head_floats(d) : 0},
-        {"the means of the classes", m->stats.mean, c * d},
-        {"the variances of the classes", m->stats.variance, c * d},
-        {"the map", m->map_xy, 2 * m->map_n}};
+    } parts[] = {{"the classifier of known classes", m->known.block, m->known.floats},
+                 {"the means of the classes", m->stats.mean, c * d},
+                 {"the variances of the classes", m->stats.variance, c * d},
+                 {"the map", m->map_xy, 2 * m->map_n}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (!rf_kernels()->all_finite(parts[i].values, parts[i].n))
             return rf_fail(err, RF_ERR_NUMERIC, 0,
                            "a NaN or an infinity in %s: the model is not saved",
                            parts[i].name);
+    const char *bad = rf_method_not_finite(m->method, &m->state);
+    if (bad)
+        return rf_fail(err, RF_ERR_NUMERIC, 0,
+                       "a NaN or an infinity in \"open.%s\": the model is not saved",
+                       bad);
     return RF_OK;
 }
 
@@ -265,7 +268,8 @@ static rf_status make_room(saving *s, rf_error *err)
 {
     const rf_config *c = &s->m->encoder->config;
     size_t widest = c->inner > c->width ? c->inner : c->width;
-    size_t sections = RF_EMBEDDING_TENSORS + c->layers * RF_LAYER_TENSORS + 32;
+    size_t sections = RF_EMBEDDING_TENSORS + c->layers * RF_LAYER_TENSORS +
+                      OTHER_SECTIONS + s->m->method->n_arrays;
     s->room = widest > PIECE ? widest : PIECE;
     s->sections = calloc(sections, sizeof *s->sections);
     s->floats = rf_floats_new(s->room);
@@ -276,7 +280,8 @@ static rf_status make_room(saving *s, rf_error *err)
     return RF_OK;
 }
 
-static rf_status save(saving *s, const char *path, rf_model_extent stored, rf_error *err)
+static rf_status save_model(saving *s, const char *path, rf_model_extent stored,
+                            rf_error *err)
 {
     rf_buffer json;
     rf_buffer_init(&json, SIZE_MAX / 4, "the description of the model");
@@ -297,12 +302,21 @@ static rf_status save(saving *s, const char *path, rf_model_extent stored, rf_er
     return st;
 }
 
+void rf_save_options_init(rf_save_options *options, size_t struct_size)
+{
+    const rf_save_options defaults = {0};
+    rf_options_give(options, struct_size, &defaults, sizeof defaults);
+}
+
 rf_status rf_model_save(const rf_model *m, const char *path,
                         const rf_save_options *options, rf_error *err)
 {
-    const rf_save_options o = options ? *options : (rf_save_options){0};
+    rf_save_options o = rf_save_options_default();
     rf_error local = {0};
     err = err ? err : &local;
+    rf_status st = rf_options_take(&o, sizeof o, options, "rf_save_options", err);
+    if (st != RF_OK)
+        return st;
     if (o.no_features && o.keep_examples)
         return rf_fail(err, RF_ERR_ARG, 0,
                        "%s: examples are found by their features: they cannot be kept "
@@ -317,7 +331,7 @@ rf_status rf_model_save(const rf_model *m, const char *path,
                               .features = !o.no_features && m->n_rows > 0,
                               .texts = o.keep_examples,
                               .map = !o.no_features && m->map_n > 0};
-    rf_status st = save(&s, path, stored, err);
+    st = save_model(&s, path, stored, err);
     free(s.sections);
     free(s.floats);
     free(s.halves);

@@ -1,3 +1,4 @@
+/* kernels.c - picks the kernel table, once per process (RINGFENCE_KERNELS overrides) */
 #include "num/kernels.h"
 
 #include "ringfence.h"
@@ -11,9 +12,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void choose(void)
 {
-    const char *wish = getenv("RINGFENCE_KERNELS");
-    bool portable = wish && strcmp(wish, "portable") == 0;
-    bool avx2 = wish && strcmp(wish, "avx2") == 0;
+    const char *request = getenv("RINGFENCE_KERNELS");
+    bool portable = request && strcmp(request, "portable") == 0;
+    bool avx2 = request && strcmp(request, "avx2") == 0;
     chosen = rf_kernels_portable();
     if (!portable && rf_kernels_avx2())
         chosen = rf_kernels_avx2();

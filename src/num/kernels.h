@@ -2,11 +2,11 @@
  * kernels.h - the numeric kernels, in a portable and an AVX2 variant
  *
  * Arrays in, arrays out: no allocation, no state. Both variants have the same
- * signatures; rf_kernels() picks one per process. With AVX-512 the products of the AVX2
- * variant are faster, and the same to the last bit, so it is no variant of its own.
- * Within a variant a result depends only on the numbers that enter it, never on the
- * position in a batch or on the number of threads: each output of rf_gemm is one chain of
- * multiply-adds in order of k.
+ * signatures; rf_kernels() picks one per process. AVX-512 only speeds up the products of
+ * the AVX2 variant, with the same bits, so it is not a variant of its own. Within a
+ * variant a result depends only on the numbers that enter it, never on the position in a
+ * batch or on the number of threads: each output of rf_gemm is one chain of multiply-adds
+ * in order of k.
  */
 #ifndef RF_NUM_KERNELS_H
 #define RF_NUM_KERNELS_H
@@ -69,10 +69,10 @@ typedef struct rf_kernel_table {
 /* The table in use, never NULL. */
 const rf_kernel_table *rf_kernels(void);
 
-/* Each by itself, for tests and benchmarks. The last two are NULL where the CPU or the
- * compiler does not have them. */
+/* Each on its own, for tests and benchmarks. The last two are NULL where the CPU or the
+ * compiler lacks them. */
 const rf_kernel_table *rf_kernels_portable(void);
 const rf_kernel_table *rf_kernels_avx2(void);
-const rf_kernel_table *rf_kernels_avx512(void); /* AVX2's, with other products */
+const rf_kernel_table *rf_kernels_avx512(void); /* the AVX2 table with its own gemm */
 
 #endif

@@ -8,7 +8,7 @@
  * b and six broadcasts of a per 12 multiply-adds, which keeps both FMA ports of a Zen or
  * a Haswell busy. A tile runs through all of k at once: a panel of b streams from the
  * first- or second-level cache as fast as it is used (cutting k into blocks that fit the
- * first level was slower). What is around the tiles stands in product_x86.h.
+ * first level was slower). Everything around the tiles is in product_x86.h.
  */
 #include "num/kernels.h"
 #include "num/tile_x86.h"
@@ -50,8 +50,8 @@ static inline __m256 exp8(__m256 x)
 /* ---- Product ----------------------------------------------------------------------- */
 
 /* sums[R][16] = a[R][k] b[k][16]. R is a constant in every caller: with the loops over
- * rows unrolled the accumulators live in registers. On the way it fetches n_ahead lines
- * of what comes next, from `ahead` on, at an even pace. */
+ * rows unrolled the accumulators stay in registers. Meanwhile it prefetches n_ahead cache
+ * lines from `ahead` on, evenly spaced over the loop. */
 static inline __attribute__((always_inline)) void
 tile(float *sums, const float *a, size_t lda, const float *b, size_t b_row, size_t k,
      const float *ahead, size_t n_ahead, const int R)
@@ -239,7 +239,7 @@ static bool all_finite(const float *x, size_t n)
             bad, _mm256_cmpeq_epi32(_mm256_and_si256(v, exponent), exponent));
     }
     return _mm256_testz_si256(bad, bad) &&
-           rf_kernels_portable()->all_finite(x + i, n - i);
+           (i == n || rf_kernels_portable()->all_finite(x + i, n - i));
 }
 
 static void pack_panel(float *dst, const float *src, size_t ld, size_t rows, size_t k)
@@ -269,7 +269,7 @@ static const rf_kernel_table table = {
 const rf_kernel_table *rf_kernels_avx2(void)
 {
     unsigned a, b, c, d;
-    __builtin_cpu_init(); /* these two ask the operating system as well */
+    __builtin_cpu_init(); /* these two also check that the OS saves the registers */
     bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
     return has && f16c ? &table : NULL;

@@ -1,10 +1,10 @@
 /*
- * kernels_avx512.c - the product for CPUs with AVX-512, the other kernels being those of
+ * kernels_avx512.c - the product for CPUs with AVX-512; the other kernels are those of
  * AVX2
  *
  * This file alone is compiled with those instructions; rf_kernels_avx512() asks the CPU
  * before anyone calls into it. The results are those of the AVX2 variant to the last bit:
- * the same chains of FMAs, only sixteen abreast.
+ * the same chains of FMAs, sixteen side by side.
  *
  * A tile has up to 16 rows by 16 columns: 16 accumulators, one load of b and 16
  * broadcasts of a, which the multiply-adds take from memory, per 16 multiply-adds. So 17
@@ -21,10 +21,10 @@
 
 /* ---- Product ----------------------------------------------------------------------- */
 
-/* Four rows by their own pointer: one row on by lda, two by 2 lda, three by lda3 are what
- * an address can say, so four pointers reach sixteen rows. (With an offset for each row
- * the compiler runs out of registers, keeps offsets in vector registers and fetches them
- * through the port that multiplies: 100 instead of 150 GFLOP/s.) */
+/* One pointer for four rows: an address can encode offsets of lda, 2 lda and lda3, so
+ * four pointers reach sixteen rows. (With an offset for each row the compiler runs out of
+ * registers, keeps offsets in vector registers and fetches them through the port that
+ * multiplies: 100 instead of 150 GFLOP/s.) */
 #define FOUR_ROWS(first, p)                                                              \
     if (R > first)                                                                       \
         acc[first] = _mm512_fmadd_ps(_mm512_set1_ps(p[0]), b0, acc[first]);              \
@@ -37,8 +37,8 @@
         acc[first + 3] = _mm512_fmadd_ps(_mm512_set1_ps(p[lda3]), b0, acc[first + 3]);   \
     p++;
 
-/* As in kernels_avx2.c: R is a constant in every caller, and on the way it fetches
- * n_ahead lines of what comes next, from `ahead` on, at an even pace. */
+/* As in kernels_avx2.c: R is a constant in every caller, and n_ahead cache lines are
+ * prefetched from `ahead` on. */
 static inline __attribute__((always_inline)) void
 tile(float *sums, const float *a, size_t lda, const float *b, size_t b_row, size_t k,
      const float *ahead, size_t n_ahead, const int R)
@@ -49,7 +49,8 @@ tile(float *sums, const float *a, size_t lda, const float *b, size_t b_row, size
 #pragma GCC unroll 16
     for (int i = 0; i < R; i++)
         acc[i] = _mm512_setzero_ps();
-        /* The asm keeps the compiler from making one pointer and offsets of the four. */
+        /* The asm keeps the compiler from merging the four into one pointer and offsets.
+         */
 #define STEP                                                                             \
     __m512 b0 = _mm512_loadu_ps(b);                                                      \
     b += b_row;                                                                          \
@@ -101,10 +102,10 @@ const rf_kernel_table *rf_kernels_avx512(void)
 {
     static rf_kernel_table table;
     const rf_kernel_table *rest = rf_kernels_avx2();
-    __builtin_cpu_init(); /* asks the operating system as well */
+    __builtin_cpu_init(); /* also checks that the OS saves the registers */
     if (!rest || !__builtin_cpu_supports("avx512f"))
         return NULL;
-    table = *rest; /* always the same bytes, whoever comes first */
+    table = *rest; /* the same bytes, whichever thread comes first */
     table.gemm = gemm;
     return &table;
 }

@@ -125,8 +125,8 @@ static void widen_bf16(float *y, const uint16_t *x, size_t n)
         y[i] = from_bits((uint32_t)x[i] << 16);
 }
 
-/* An exponent of all ones is a NaN or an infinity; integers, so that no compiler option
- * can make the question vanish. */
+/* An exponent of all ones is a NaN or an infinity; tested as integers, so
+ * that no compiler option can optimise the test away. */
 static bool all_finite(const float *x, size_t n)
 {
     uint32_t bad = 0;

@@ -1,4 +1,12 @@
+/* panels.c - packing, unpacking and multiplying panels */
 #include "num/panels.h"
+
+void rf_panels_multiply(float *c, const float *a, const float *panels, const float *bias,
+                        size_t m, size_t n, size_t k)
+{
+    rf_gemm_args g = rf_panels_product(c, a, panels, bias, m, n, k);
+    rf_kernels()->gemm(&g);
+}
 
 void rf_panels_pack(float *panels, const float *rows, size_t out, size_t in)
 {

@@ -1,5 +1,5 @@
 /*
- * product_x86.h - what the products of both x86 variants share: everything but the tile
+ * product_x86.h - the part of the product that both x86 variants share: all but the tile
  *
  * Included by kernels_avx2.c and kernels_avx512.c, after each has defined
  *
@@ -7,9 +7,9 @@
  *   tile_fn *tiles[]         tiles[R]: the tile of R rows (tile_x86.h)
  *
  * Rows are cut into blocks of BLOCK_M that stay in the second-level cache while the
- * panels go by, blocks into tiles. Each output is one chain of FMAs in order of k
- * whatever the cuts, and what follows (bias, GELU) is the same code: that is what makes
- * results independent of batch and threads, and both variants equal to the last bit.
+ * panels stream past, and blocks into tiles. However they are cut, each output is one
+ * chain of FMAs in order of k, followed by the same code (bias, GELU). That makes results
+ * independent of batch and threads, and both variants equal to the last bit.
  */
 #ifndef RF_NUM_PRODUCT_X86_H
 #define RF_NUM_PRODUCT_X86_H
@@ -32,8 +32,8 @@ static const float gelu_p[7] = {1.26117204e-10f, -2.29581326e-08f, 3.01161766e-0
 static const float gelu_q[5] = {5.37632707e-05f, 1.66665219e-03f, 2.74576116e-02f,
                                 2.49639446e-01f, 1.0f};
 
-/* Four vectors at a time, step by step: one alone waits for its own chain of some 60
- * cycles, four abreast keep the multipliers busy. */
+/* Four vectors at a time, interleaved: one alone waits for its own chain of some 60
+ * cycles, four side by side keep the multipliers busy. */
 static inline __attribute__((always_inline)) void gelu32(__m256 x[GELU_VECTORS])
 {
     const __m256 edge = _mm256_set1_ps(GELU_EDGE), half = _mm256_set1_ps(0.5f);
@@ -79,7 +79,7 @@ static void gelu_blocks(float *x, size_t n)
     }
 }
 
-/* A whole panel's width of c = after(sums + bias). sums is used up. */
+/* A whole panel's width of c = after(sums + bias). Overwrites sums. */
 static void finish_wide(const rf_gemm_args *g, float *sums, float *c, size_t rows,
                         const float *bias)
 {
@@ -138,11 +138,11 @@ static void panel_rows(const rf_gemm_args *g, size_t i0, size_t m, size_t j0,
     for (size_t t = 0, row = i0; t < n_tiles; t++) {
         size_t rows = m / n_tiles + (t < m % n_tiles);
         float *c = g->c + row * g->ldc + j0 / RF_PANEL * c_panel;
-        for (size_t i = 0; i < rows; i++) /* there by the time the sums are */
+        for (size_t i = 0; i < rows; i++) /* arrives by the time the sums are done */
             __builtin_prefetch(c + i * g->ldc, 1);
-        /* Each tile fetches its share of the next panel. In one go it would ask for twice
-         * what the memory gives, wait, and then leave the memory idle: with 10 rows the
-         * product ran at about three quarters of its speed. */
+        /* Each tile prefetches its share of the next panel. All at once would ask for
+         * twice the memory bandwidth, stall, and then leave the memory idle: with 10 rows
+         * the product ran at about three quarters of its speed. */
         size_t from = g->k * t / n_tiles, to = g->k * (t + 1) / n_tiles;
         tiles[rows](sums, g->a + row * g->lda, g->lda, b, g->b_row, g->k,
                     next_b ? next_b + from * RF_PANEL : NULL, next_b ? to - from : 0);
@@ -156,8 +156,7 @@ static void panel_rows(const rf_gemm_args *g, size_t i0, size_t m, size_t j0,
 
 static void gemm(const rf_gemm_args *g)
 {
-    bool packed =
-        g->b_row == RF_PANEL; /* else there is no next block to fetch in order */
+    bool packed = g->b_row == RF_PANEL; /* else the next panel is not adjacent */
     for (size_t i0 = 0; i0 < g->m; i0 += BLOCK_M) {
         size_t m = g->m - i0 < BLOCK_M ? g->m - i0 : BLOCK_M;
         for (size_t j0 = 0; j0 < g->n; j0 += RF_PANEL) {

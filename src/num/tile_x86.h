@@ -1,9 +1,9 @@
 /*
- * tile_x86.h - the form of a tile: sums[R][16] = a[R][k] b[k][16]
+ * tile_x86.h - the signature of a tile: sums[R][16] = a[R][k] b[k][16]
  *
- * On the way it fetches n_ahead lines of what comes next, from `ahead` on, at an even
- * pace. The including file has an inline function tile() with the rows as a last
- * argument, and makes a function of it for each number of rows: TILE(6) is tile6.
+ * Meanwhile it prefetches n_ahead cache lines from `ahead` on, evenly spaced. The
+ * including file has an inline function tile() with the number of rows as its last
+ * argument, and TILE(6) makes tile6 of it.
  */
 #ifndef RF_NUM_TILE_X86_H
 #define RF_NUM_TILE_X86_H

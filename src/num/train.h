@@ -5,8 +5,9 @@
  * One source (train_body.h) is compiled twice, for any CPU and for AVX2; sums run in
  * a fixed number of lanes and nothing is contracted, so both give the same bits.
  * Layouts are those of kernels.h; "panels" of a matrix W [out, in] means the packed form
- * that the product takes: [ceil(out / 16)][in][16], missing columns zero. Trained weights
- * live in that form: the product uses them as they are, and the optimiser does not care.
+ * that the product takes: [ceil(out / 16)][in][16], missing columns zero. Weights are
+ * trained in that form: the product uses them as they are, and the optimiser works
+ * element by element.
  */
 #ifndef RF_NUM_TRAIN_H
 #define RF_NUM_TRAIN_H
@@ -38,9 +39,9 @@ typedef struct rf_train_table {
     void (*gelu_back)(float *dx, const float *x, const float *dy, size_t n);
     /* rows of x [rows, n]: hat = (x - mean) / sqrt(var + eps), rstd [rows] = 1 /
      * sqrt(..), y = hat gain + shift. hat may be x. */
-    void (*layernorm_keep)(float *y, float *hat, float *rstd, const float *x,
-                           const float *gain, const float *shift, size_t rows, size_t n,
-                           float eps);
+    void (*layernorm_saving)(float *y, float *hat, float *rstd, const float *x,
+                             const float *gain, const float *shift, size_t rows, size_t n,
+                             float eps);
     /* dx = rstd (g - mean(g) - hat mean(g hat)), g = dy gain; dx may be dy */
     void (*layernorm_back)(float *dx, const float *dy, const float *hat,
                            const float *rstd, const float *gain, size_t rows, size_t n);
@@ -52,16 +53,16 @@ typedef struct rf_train_table {
     /* rows of p, dp [rows, n], ld apart: dp = scale p (dp - sum(p dp)) */
     void (*softmax_back)(float *dp, const float *p, size_t rows, size_t n, size_t ld,
                          float scale);
-    /* dst [cols, rows] (rows of dst ld_dst apart) = src [rows, cols] (ld_src apart)
-     * turned over */
+    /* dst [cols, rows] (rows of dst ld_dst apart) = src [rows, cols] (ld_src apart),
+     * transposed */
     void (*transpose)(float *dst, size_t ld_dst, const float *src, size_t ld_src,
                       size_t rows, size_t cols);
     /* dst = [ceil(n/16)][rows][16]: the columns of x [rows, n] (ld apart) cut into
      * strips, missing ones zero. What the product takes as b when it sums over rows. */
     void (*strips)(float *dst, const float *x, size_t ld, size_t rows, size_t n);
-    /* From the panels of W [out, in] those of W turned over:
-     * [ceil(in/16)][out][16], missing columns zero. For dx = dy W. */
-    void (*turn_panels)(float *dst, const float *panels, size_t out, size_t in);
+    /* From the panels of W [out, in] those of W^T: [ceil(in/16)][out][16], missing
+     * columns zero. For dx = dy W. */
+    void (*transpose_panels)(float *dst, const float *panels, size_t out, size_t in);
     /* IEEE single to half, to nearest even; too large becomes infinity */
     void (*narrow_f16)(uint16_t *y, const float *x, size_t n);
 } rf_train_table;
@@ -69,7 +70,7 @@ typedef struct rf_train_table {
 /* The table that goes with rf_kernels(), never NULL. */
 const rf_train_table *rf_train_kernels(void);
 
-/* Both by themselves, for tests; the AVX2 one is NULL where there is none. */
+/* Each on its own, for tests; the AVX2 one is NULL where the CPU lacks it. */
 const rf_train_table *rf_train_portable(void);
 const rf_train_table *rf_train_avx2(void);
 

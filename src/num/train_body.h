@@ -13,7 +13,7 @@
 
 #define LANES 16
 
-/* Before a loop whose arrays are either the same or apart: elements do not meet. */
+/* Before a loop whose arrays are either equal or disjoint. */
 #ifdef __clang__
 #define ELEMENTWISE _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -174,9 +174,9 @@ static void gelu_back(float *dx, const float *x, const float *dy, size_t n)
     }
 }
 
-static void layernorm_keep(float *y, float *hat, float *rstd, const float *x,
-                           const float *gain, const float *shift, size_t rows, size_t n,
-                           float eps)
+static void layernorm_saving(float *y, float *hat, float *rstd, const float *x,
+                             const float *gain, const float *shift, size_t rows, size_t n,
+                             float eps)
 {
     size_t whole = n / LANES * LANES;
     for (size_t r = 0; r < rows; r++, x += n, y += n, hat += n) {
@@ -261,7 +261,7 @@ static void softmax_back(float *restrict dp, const float *restrict p, size_t row
 
 /* ---- Layouts ----------------------------------------------------------------------- */
 
-#ifndef RF_TRANSPOSE8 /* the variant may have instructions for it */
+#ifndef RF_TRANSPOSE8 /* a variant may define its own */
 static inline void transpose8(float *dst, size_t ld_dst, const float *src, size_t ld_src)
 {
     for (size_t i = 0; i < 8; i++)
@@ -301,7 +301,7 @@ static void strips(float *dst, const float *x, size_t ld, size_t rows, size_t n)
     }
 }
 
-static void turn_panels(float *dst, const float *panels, size_t out, size_t in)
+static void transpose_panels(float *dst, const float *panels, size_t out, size_t in)
 {
     for (size_t i = 0; i < in; i += RF_PANEL)
         for (size_t o = 0; o < out; o += RF_PANEL) {
@@ -341,13 +341,13 @@ static const rf_train_table train_table = {
     .dropout = dropout,
     .normal = normal,
     .gelu_back = gelu_back,
-    .layernorm_keep = layernorm_keep,
+    .layernorm_saving = layernorm_saving,
     .layernorm_back = layernorm_back,
     .column_sums = column_sums,
     .column_dots = column_dots,
     .softmax_back = softmax_back,
     .transpose = transpose,
     .strips = strips,
-    .turn_panels = turn_panels,
+    .transpose_panels = transpose_panels,
     .narrow_f16 = narrow_f16,
 };

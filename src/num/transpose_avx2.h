@@ -1,4 +1,4 @@
-/* transpose_avx2.h - eight by eight floats turned over in registers */
+/* transpose_avx2.h - transpose 8 x 8 floats in registers */
 #ifndef RF_NUM_TRANSPOSE_AVX2_H
 #define RF_NUM_TRANSPOSE_AVX2_H
 

@@ -1,3 +1,4 @@
+/* class_stats.c - mean, variance and spread of each class */
 #include "open/class_stats.h"
 
 #include "base/memory.h"
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows per class; every class must have one. */
+/* Counts the rows of each class; every class must have one. */
 static rf_status count_rows(rf_class_stats *s, const uint32_t *class_of, size_t rows,
                             rf_error *err)
 {
@@ -19,14 +20,14 @@ static rf_status count_rows(rf_class_stats *s, const uint32_t *class_of, size_t 
     }
     for (size_t c = 0; c < s->classes; c++)
         if (s->rows[c] == 0)
-            return rf_fail(err, RF_ERR_ARG, 0, "class %zu has no row", c);
+            return rf_fail(err, RF_ERR_ARG, 0, "class %zu has no rows", c);
     return RF_OK;
 }
 
-/* Mean first, then the squares about it, both in double: one pass over sums of squares
- * would lose the variance of features that lie far from zero. */
-static void add_up(const rf_class_stats *s, const float *z, const uint32_t *class_of,
-                   size_t rows, double *mean, double *square)
+/* Two passes in double, means and then squared deviations: a single pass over sums of
+ * squares would lose the variance of features far from zero. */
+static void sum_rows(const rf_class_stats *s, const float *z, const uint32_t *class_of,
+                     size_t rows, double *mean, double *square)
 {
     size_t width = s->width;
     for (size_t i = 0; i < rows; i++) {
@@ -47,8 +48,8 @@ static void add_up(const rf_class_stats *s, const float *z, const uint32_t *clas
     }
 }
 
-static rf_status write_down(rf_class_stats *s, const double *mean, const double *square,
-                            rf_error *err)
+static rf_status store_stats(rf_class_stats *s, const double *mean, const double *square,
+                             rf_error *err)
 {
     for (size_t c = 0; c < s->classes; c++) {
         double total = 0.0;
@@ -59,7 +60,7 @@ static rf_status write_down(rf_class_stats *s, const double *mean, const double 
             total += variance;
         }
         s->distance[c] = (float)sqrt(2.0 * total);
-        /* Finite only if every feature was: a sum of squares forgets nothing. */
+        /* A sum of squares is finite only if every term is. */
         if (!isfinite(s->distance[c]))
             return rf_fail(err, RF_ERR_NUMERIC, 0,
                            "class %zu: the features hold a NaN, an infinity or numbers "
@@ -89,8 +90,8 @@ rf_status rf_class_stats_init(rf_class_stats *s, const float *z, const uint32_t 
     if (status == RF_OK)
         status = count_rows(s, class_of, rows, err);
     if (status == RF_OK) {
-        add_up(s, z, class_of, rows, sums, sums + cells);
-        status = write_down(s, sums, sums + cells, err);
+        sum_rows(s, z, class_of, rows, sums, sums + cells);
+        status = store_stats(s, sums, sums + cells, err);
     }
     free(sums);
     if (status != RF_OK)

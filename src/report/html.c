@@ -1,7 +1,8 @@
-/* html.c - text made safe, numbers, and the parts of a page */
+/* html.c - escaping, numbers and the parts of a page */
 #include "report/html.h"
 
 #include "base/file.h"
+#include "base/plural.h"
 #include "report/page_style.h"
 #include "text/utf8.h"
 
@@ -10,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CEILING ((size_t)256 << 20)
+#define MAX_BYTES ((size_t)256 << 20)
 
 void rf_page_init(rf_page *p)
 {
     *p = (rf_page){0};
-    rf_buffer_init(&p->out, CEILING, "a page");
+    rf_buffer_init(&p->out, MAX_BYTES, "a page");
 }
 
 void rf_page_release(rf_page *p)
@@ -53,7 +54,7 @@ void rf_page_addf(rf_page *p, const char *fmt, ...)
 
 typedef void put_character(rf_page *p, int32_t c);
 
-/* No page may hold these, not even escaped (HTML, "preprocessing the input stream"). */
+/* HTML forbids these even if escaped ("preprocessing the input stream"). */
 static bool forbidden(int32_t c)
 {
     return (c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7f && c < 0xa0) ||
@@ -78,8 +79,8 @@ static void put_html(rf_page *p, int32_t c)
     }
 }
 
-/* "<" never appears, so neither "</script" nor "<!--" can; U+2028 and U+2029 end a line
- * in older readers of scripts. */
+/* Without "<" neither "</script" nor "<!--" can occur. U+2028 and U+2029 are line ends to
+ * older JavaScript parsers. */
 static void put_json(rf_page *p, int32_t c)
 {
     if (c == '"' || c == '\\')
@@ -94,7 +95,7 @@ static void put_json(rf_page *p, int32_t c)
         put_utf8(p, c);
 }
 
-static void put_text(rf_page *p, const char *text, size_t len, size_t most,
+static void put_text(rf_page *p, const char *text, size_t len, size_t max,
                      put_character *put_one)
 {
     rf_utf8 u = {0};
@@ -103,14 +104,14 @@ static void put_text(rf_page *p, const char *text, size_t len, size_t most,
     for (size_t i = 0; i < len; i++) {
         size_t n = rf_utf8_push(&u, (unsigned char)text[i], cp);
         for (size_t k = 0; k < n; k++)
-            if (done++ < most)
+            if (done++ < max)
                 put_one(p, cp[k]);
-        if (done > most)
+        if (done > max)
             break;
     }
-    if (rf_utf8_end(&u) && done++ < most)
+    if (rf_utf8_end(&u) && done++ < max)
         put_one(p, RF_REPLACEMENT);
-    if (done > most)
+    if (done > max)
         put_one(p, 0x2026);
 }
 
@@ -138,7 +139,7 @@ void rf_page_json(rf_page *p, const char *text, size_t len, size_t characters)
 
 /* ---- Numbers ----------------------------------------------------------------------- */
 
-/* By whole numbers: printf's point is a comma in some locales. */
+/* Formats integers only: printf's decimal point depends on the locale. */
 static size_t format(char out[40], double value, int decimals)
 {
     static const int64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
@@ -176,6 +177,12 @@ void rf_page_count(rf_page *p, size_t value)
         if ((n - i - 1) % 3 == 0 && i + 1 < n)
             put(p, ",", 1);
     }
+}
+
+void rf_page_plural(rf_page *p, size_t n, const char *one, const char *many)
+{
+    rf_page_count(p, n);
+    rf_page_addf(p, " %s", rf_plural(n, one, many));
 }
 
 size_t rf_page_id(rf_page *p)

@@ -1,6 +1,7 @@
-/* model_figures.c - the report's figures: what happened, how clearly, and where */
+/* model_figures.c - sections of a model's report: headline, figures, margins, map */
 #include "report/model_report.h"
 
+#include "base/plural.h"
 #include "report/svg.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static double percent(size_t part, size_t whole)
     return whole ? 100.0 * (double)part / (double)whole : NAN;
 }
 
-/* Wilson's interval of 95 % for a share, in per cent. */
+/* 95 % Wilson interval of a share, in per cent. */
 static void interval(size_t part, size_t whole, double out[2])
 {
     double z = 1.959964, n = (double)whole, p = (double)part / n;
@@ -60,8 +61,8 @@ void rf_report_verdict(rf_report *r)
     rf_page_add(p, "<p class=\"verdict\">");
     if (r->known) {
         rf_page_add(p, "Of ");
-        rf_page_count(p, r->known);
-        rf_page_addf(p, " text%s of the model&#39;s classes, ", r->known == 1 ? "" : "s");
+        rf_page_plural(p, r->known, "text", "texts");
+        rf_page_add(p, " of known classes, ");
         put_share(p, o.right, r->known);
         rf_page_add(p, " got the right class, ");
         put_share(p, o.wrong, r->known);
@@ -71,33 +72,41 @@ void rf_report_verdict(rf_report *r)
     }
     if (r->open) {
         rf_page_add(p, "Of ");
-        rf_page_count(p, r->open);
-        rf_page_addf(p, " text%s of none of these classes, ", r->open == 1 ? "" : "s");
+        rf_page_plural(p, r->open, "open text", "open texts");
+        rf_page_add(p, ", ");
         put_share(p, o.recognised, r->open);
-        rf_page_add(p, " were recognised as open and ");
+        rf_page_addf(p, " %s recognised as open and ",
+                     rf_plural(o.recognised, "was", "were"));
         put_share(p, o.accepted, r->open);
-        rf_page_add(p, " were taken for a class.");
+        rf_page_addf(p, " %s given a class.", rf_plural(o.accepted, "was", "were"));
     }
     if (!r->a.n)
         rf_page_add(p, "The test set has no texts.");
     rf_page_add(p, "</p>\n");
     if (r->a.n && !r->open)
         rf_page_add(
-            p, "<p class=\"note\">The test set has no open text, so nothing here says "
-               "how well the model recognises them.</p>\n");
+            p,
+            "<p class=\"note\">The test set has no open texts, so this page cannot show "
+            "how well the model recognises them.</p>\n");
     if (r->a.n && !r->known)
-        rf_page_add(p, "<p class=\"note\">The test set has no text of a known class, so "
-                       "nothing here says how well the model tells them apart.</p>\n");
+        rf_page_add(p,
+                    "<p class=\"note\">The test set has no texts of known classes, so "
+                    "this page cannot show how well the model tells them apart.</p>\n");
 }
 
 /* ---- Tiles and bars ---------------------------------------------------------------- */
 
-static void tile(rf_page *p, const char *name, double value, const char *meaning)
+static void put_tile(rf_page *p, const char *name, double value, int decimals,
+                     const char *unit, const char *meaning)
 {
     rf_page_addf(p, "<li><b>%s</b><span class=\"v\">", name);
-    rf_page_number(p, value, 1);
-    rf_page_addf(p, "%s</span><p>%s</p></li>\n",
-                 isfinite(value) ? "<small> %</small>" : "", meaning);
+    rf_page_number(p, value, decimals);
+    rf_page_addf(p, "%s</span><p>%s</p></li>\n", isfinite(value) ? unit : "", meaning);
+}
+
+static void tile(rf_page *p, const char *name, double value, const char *meaning)
+{
+    put_tile(p, name, value, 1, "<small> %</small>", meaning);
 }
 
 static void put_tiles(rf_report *r, const outcome *o)
@@ -109,37 +118,44 @@ static void put_tiles(rf_report *r, const outcome *o)
     interval(o->right + o->recognised, r->a.n, range);
     rf_page_add(p, "<ul class=\"tiles\">\n");
     tile(p, "Accuracy", r->a.n ? e->accuracy : none,
-         "Texts with the right answer, which for open texts is &ldquo;open&rdquo;.");
+         "Share of right answers; for open texts that is &ldquo;open&rdquo;.");
     tile(p, "F1", r->a.n ? e->f1 : none,
-         "Mean of the F1 of every class and of open; each counts the same, however many "
-         "texts it has.");
+         "Mean over the F1 of each known class and of open, all weighted equally.");
     tile(p, "F1-known", r->known ? e->f1_known : none,
-         "The same over the known classes alone.");
+         "The same over the known classes only.");
     tile(p, "F1-open", r->open ? e->f1_open : none,
-         "How well open texts are found without losing known ones.");
+         "F1 of open: finding open texts without losing known ones.");
+    tile(p, "F1-tested", r->a.n ? e->f1_tested : none,
+         "As F1, but only over the classes, and open, that the test set has texts of.");
+    put_tile(p, "MCC", r->a.n ? e->mcc : none, 2, "",
+             "Matthews correlation of labels and answers: 1 is perfect, 0 no better than "
+             "chance.");
+    tile(p, "AUROC", e->auroc,
+         "How often a known text has a larger margin than an open one; 50&nbsp;% is "
+         "chance.");
     tile(p, "Coverage", percent(answered, r->a.n),
-         "Texts that got a class rather than &ldquo;open&rdquo;.");
+         "Share of texts given a class rather than &ldquo;open&rdquo;.");
     tile(p, "Right if answered", percent(o->right, answered),
-         "Of the texts that got a class, those that got the right one.");
+         "Of the texts given a class, the share given the right one.");
     rf_page_add(p, "</ul>\n");
     if (r->a.n) {
-        rf_page_add(p, "<p class=\"note\">With this many texts the accuracy is known to "
-                       "within ");
+        rf_page_add(p,
+                    "<p class=\"note\">With this many texts, the 95&nbsp;% interval of "
+                    "the accuracy is ");
         rf_page_number(p, range[0], 1);
         rf_page_add(p, " to ");
         rf_page_number(p, range[1], 1);
-        rf_page_add(
-            p, "&nbsp;% (95&nbsp;% interval). F1 of a class is the harmonic mean of its "
-               "precision and its recall.</p>\n");
+        rf_page_add(p, "&nbsp;%. F1 of a class is the harmonic mean of its precision and "
+                       "recall.</p>\n");
     }
 }
 
 static void put_bars(rf_report *r, const outcome *o)
 {
-    const char *const all[] = {
-        "Texts of known classes: right class", "Texts of known classes: wrong class",
-        "Texts of known classes: answered open", "Open texts: recognised as open",
-        "Open texts: taken for a class"};
+    const char *const all[] = {"Known texts: right class", "Known texts: wrong class",
+                               "Known texts: answered open",
+                               "Open texts: recognised as open",
+                               "Open texts: given a class"};
     const size_t parts[] = {o->right, o->wrong, o->rejected, o->recognised, o->accepted};
     const char *names[5];
     double value[5], low[5], high[5];
@@ -160,7 +176,7 @@ static void put_bars(rf_report *r, const outcome *o)
                               .title = "What happened to the texts",
                               .description = "Shares of right, wrong and open "
                                              "answers with 95 % intervals; the "
-                                             "numbers stand in the text above.",
+                                             "text above has the numbers.",
                               .axis = {"% of these texts, 95 % interval", 0, 100, false},
                               .groups = names,
                               .n_groups = n,
@@ -191,8 +207,8 @@ static int by_value(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* A range that holds 0 and all margins but the outermost hundredth on either side, which
- * count in the first and last bin. */
+/* A range that covers 0 and all margins but the outermost hundredth on either side, which
+ * is counted in the first and last bin. */
 static rf_status margin_range(const rf_report *r, double range[2], rf_error *err)
 {
     double *all = malloc(r->a.n * sizeof *all);
@@ -205,13 +221,14 @@ static rf_status margin_range(const rf_report *r, double range[2], rf_error *err
            high = fmax(all[r->a.n - 1 - r->a.n / 100], 0);
     free(all);
     double width = high > low ? (high - low) / (BINS - 2) : 1.0 / BINS;
-    /* The fence is an edge of a bin: no bar stands on both sides of it. */
+    /* The fence at 0 falls on an edge between bins. */
     range[0] = floor(low / width) * width;
     range[1] = range[0] + BINS * width;
     return RF_OK;
 }
 
-/* In per cent of the texts of its kind, as an outline: BINS + 2 corners. */
+/* A histogram in per cent of the texts of its kind, as an outline with BINS + 2 corners.
+ */
 static void fill_bins(const rf_report *r, bool open, const double range[2], double *x,
                       double *y)
 {
@@ -252,22 +269,23 @@ rf_status rf_report_margins(rf_report *r, rf_error *err)
                                .x = x[open],
                                .y = y[open]};
     }
-    rf_page_section(
-        &r->page, "How clear the answers are",
-        "The margin is the output of the fence that decides. At 0 and above "
-        "a text is accepted, below it is open. The further apart the two curves, "
-        "the easier the decision; what lies on the wrong side of 0 is an error.");
-    rf_svg_lines(&r->page, &(rf_line_chart){
-                               .title = "Margins of known and open texts",
-                               .description = "Two histograms over the margin, the fence "
-                                              "at 0 between them.",
-                               .x = {"margin", range[0], range[1], false},
-                               .y = {"% of the texts of this kind", 0, 0, false},
-                               .lines = lines,
-                               .n_lines = n,
-                               .steps = true,
-                               .mark_name = "fence",
-                               .mark = 0});
+    rf_page_section(&r->page, "How clear the decisions are",
+                    "The margin is the score that decides: at 0 and above a text is "
+                    "accepted, below 0 "
+                    "it is open. The further apart the two curves are, the easier the "
+                    "decision; texts "
+                    "on the wrong side of 0 are errors.");
+    rf_svg_lines(&r->page,
+                 &(rf_line_chart){.title = "Margins of known and open texts",
+                                  .description = "Two histograms of the margin, with the "
+                                                 "fence at 0.",
+                                  .x = {"margin", range[0], range[1], false},
+                                  .y = {"% of the texts of this kind", 0, 0, false},
+                                  .lines = lines,
+                                  .n_lines = n,
+                                  .steps = true,
+                                  .mark_name = "fence",
+                                  .mark = 0});
     rf_page_section_end(&r->page);
     return RF_OK;
 }
@@ -286,8 +304,8 @@ static int by_count(const void *a, const void *b)
     return x->class_index < y->class_index ? -1 : x->class_index > y->class_index;
 }
 
-/* The series of each class of the model and of open: the most frequent classes have their
- * own. Returns how many series there are. */
+/* Gives the most frequent classes a series of their own; the others share one, and open
+ * texts have one. Returns the number of series. */
 static size_t choose_series(const rf_report *r, frequent *order, size_t *series_of,
                             rf_map_series out[RF_KEYS + 2])
 {
@@ -351,11 +369,12 @@ rf_status rf_report_map(rf_report *r, rf_error *err)
         size_t n = choose_series(r, order, series_of, series);
         rf_page_section(
             &r->page, "Map of the texts",
-            "Texts that the model sees as alike lie near each other. Colour and "
-            "shape are the label of a text, not the answer. Distances between "
-            "far groups mean nothing. <span class=\"screen\">Point at a text, tap "
-            "it, or walk with the arrow keys to read it; the legend brings out "
-            "one class.</span>");
+            "Texts that the model sees as similar lie close together; distances "
+            "between separate groups mean nothing. Colour and shape show the label of a "
+            "text, not the answer. <span class=\"screen\">Point at a text, tap it, or "
+            "use "
+            "the arrow keys to read it; click a name in the legend to highlight "
+            "it.</span>");
         put_map(r, series_of, points, series, n);
         if (r->a.n_sampled < r->a.n) {
             rf_page_add(&r->page, "<p class=\"note\">A random sample of ");

@@ -1,4 +1,4 @@
-/* model_reliability.c - the report's section on confidence: does it keep its word? */
+/* model_reliability.c - the report's section on confidence: is it calibrated? */
 #include "report/model_report.h"
 
 #include "model/model.h"
@@ -19,33 +19,32 @@ static void overall(const rf_evaluation *e, double *confidence, double *right)
     *right /= n;
 }
 
-static void put_words(rf_report *r)
+static void put_calibration_error(rf_report *r)
 {
     rf_page *p = &r->page;
     double confidence, right;
     overall(&r->a.score, &confidence, &right);
     rf_page_add(p, "<p>The expected calibration error is <b>");
     rf_page_number(p, r->a.score.calibration_error, 1);
-    rf_page_add(p, "&nbsp;%</b>: by so much the share of right answers differs from the "
-                   "confidence, on average. Taken together, the answers had a "
-                   "confidence of ");
+    rf_page_add(p, "&nbsp;%</b>: the average gap between the confidence and the share of "
+                   "right answers. Over all answers the mean confidence was ");
     rf_page_number(p, confidence, 1);
     rf_page_add(p, "&nbsp;%, and ");
     rf_page_number(p, right, 1);
     rf_page_add(p, "&nbsp;% of them were right.</p>\n");
     if (r->model->calibration.from == RF_CALIBRATION_FROM_NOTHING) {
-        rf_page_add(p, "<p class=\"note\">This model was not calibrated: take its "
-                       "confidence for an order of the answers.</p>\n");
+        rf_page_add(p, "<p class=\"note\">This model was not calibrated: use its "
+                       "confidence only to rank answers.</p>\n");
         return;
     }
-    rf_page_add(p,
-                "<p class=\"note\">The confidence is meant for a stream in which every "
-                "other text is open; of this test set ");
+    rf_page_add(
+        p, "<p class=\"note\">The confidence is calibrated for a stream in which half "
+           "of the texts are open; in this test set ");
     rf_page_number(p, 100.0 * (double)r->open / (double)r->a.n, 1);
     rf_page_add(p, "&nbsp;% are.</p>\n");
 }
 
-/* One kind of error, in words: "accept", "accepted", "open". */
+/* The promise about one kind of error: "accept", "accepted", "open". */
 typedef struct claim {
     const char *verb, *past, *texts;
     double most, expected, low, high; /* most 0: no limit */
@@ -73,9 +72,8 @@ static void put_claim(rf_page *p, const claim *c)
     put_share(p, "", c->low);
     put_share(p, " to ", c->high);
     if (!c->n) {
-        rf_page_add(
-            p,
-            "&nbsp;%); this test set has none, so it cannot show whether it does.</p>\n");
+        rf_page_add(p,
+                    "&nbsp;%). This test set has no such texts to check it with.</p>\n");
         return;
     }
     double share = (double)c->hits / (double)c->n;
@@ -98,8 +96,9 @@ static void put_promise(rf_report *r)
     rf_promise p;
     if (!rf_model_promise(r->model, &p))
         return;
-    put_claim(&r->page, &(claim){"accept", "accepted", "open", p.most, p.expected, p.low,
-                                 p.high, rf_evaluation_accepted(e), e->n_open});
+    put_claim(&r->page, &(claim){"accept", "accepted", "open", p.max_accept,
+                                 p.expected_accept, p.accept_low, p.accept_high,
+                                 rf_evaluation_accepted(e), e->n_open});
     if (p.tells_reject)
         put_claim(&r->page, &(claim){"reject", "rejected", "known", p.max_reject,
                                      p.expected_reject, p.reject_low, p.reject_high,
@@ -146,21 +145,21 @@ rf_status rf_report_reliability(rf_report *r, rf_error *err)
         count[i] = r->a.score.reliability[i].count;
     }
     rf_page_section(
-        &r->page, "How far the confidence can be believed",
-        "Of the answers with a confidence of about 80&nbsp;%, some 80&nbsp;% "
-        "should be right: then the bars end on the dashed line. A bar that "
-        "ends below it is of answers that were too sure. The numbers over the "
-        "bars say how many answers there were; a bar of few says little.");
+        &r->page, "How reliable the confidence is",
+        "Of the answers with a confidence of about 80&nbsp;%, about 80&nbsp;% should be "
+        "right: then the bars end on the dashed line. A bar that ends below it means "
+        "overconfident answers. The number above a bar is its count of answers; a bar "
+        "with few answers says little.");
     rf_svg_reliability(
         &r->page, &(rf_reliability_chart){
                       .title = "Confidence and right answers",
                       .description = "A bar for each tenth of confidence: the share of "
-                                     "its answers that was right. The numbers stand in "
-                                     "the table below.",
+                                     "its answers that was right. The table below has "
+                                     "the numbers.",
                       .right = right,
                       .count = count,
                       .n_bins = RF_RELIABILITY_BINS});
-    put_words(r);
+    put_calibration_error(r);
     put_promise(r);
     put_table(r);
     rf_page_section_end(&r->page);

@@ -1,24 +1,24 @@
-/* model_report.c - one page about a model and a test set */
+/* model_report.c - rf_report_model: a page about a model and a test set */
 #include "report/model_report.h"
 
+#include "base/options.h"
 #include "map/tsne.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-rf_report_options rf_report_options_default(void)
+void rf_report_options_init(rf_report_options *options, size_t struct_size)
 {
-    return (rf_report_options){.max_points = 10000};
+    const rf_report_options defaults = {.max_points = 10000};
+    rf_options_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-static int tell(void *user, size_t done, size_t total)
+static int show_map_progress(void *user, size_t done, size_t total)
 {
     const rf_report_options *o = user;
     char line[80];
     snprintf(line, sizeof line, "drawing the map: %zu %%", 100 * done / total);
-    if (o->progress)
-        o->progress(o->user, line);
-    return 0;
+    return o->progress ? o->progress(o->user, line) : 0;
 }
 
 static rf_status draw_map(rf_report *r, const rf_report_options *o, size_t threads,
@@ -26,7 +26,7 @@ static rf_status draw_map(rf_report *r, const rf_report_options *o, size_t threa
 {
     rf_tsne_options t = rf_tsne_options_default();
     t.seed = o->seed;
-    t.progress = tell;
+    t.progress = show_map_progress;
     t.user = (void *)(uintptr_t)o;
     r->map = malloc((2 * r->a.n_sampled + 1) * sizeof *r->map);
     if (!r->map)
@@ -40,7 +40,7 @@ static rf_status draw_map(rf_report *r, const rf_report_options *o, size_t threa
     return st;
 }
 
-static rf_status prepare(rf_report *r, const rf_report_options *o, rf_error *err)
+static rf_status gather_report(rf_report *r, const rf_report_options *o, rf_error *err)
 {
     size_t threads = o->threads ? o->threads : rf_cpu_count();
     rf_status st = rf_answers_init(&r->a, r->model, r->data, o, threads, err);
@@ -75,11 +75,13 @@ rf_status rf_report_model(const rf_model *model, const rf_dataset *test,
                           rf_error *err)
 {
     rf_error local = {0};
-    rf_report_options o = options ? *options : rf_report_options_default();
+    rf_report_options o = rf_report_options_default();
     rf_report r = {.model = model, .data = test};
     err = err ? err : &local;
     rf_page_init(&r.page);
-    rf_status st = prepare(&r, &o, err);
+    rf_status st = rf_options_take(&o, sizeof o, options, "rf_report_options", err);
+    if (st == RF_OK)
+        st = gather_report(&r, &o, err);
     if (st == RF_OK) {
         rf_page_begin(&r.page, o.title ? o.title : "Report of a classifier",
                       "ringfence report");
@@ -88,8 +90,8 @@ rf_status rf_report_model(const rf_model *model, const rf_dataset *test,
     }
     if (st == RF_OK) {
         rf_page_add(&r.page, "<footer>Made by ringfence " RF_VERSION
-                             ". This page holds everything it needs and sends nothing "
-                             "anywhere; it contains texts of the test set.</footer>\n");
+                             ". This page is self-contained and makes no network "
+                             "requests. It contains texts of the test set.</footer>\n");
         rf_page_end(&r.page);
         st = rf_page_write(&r.page, path, err);
     }

@@ -1,4 +1,4 @@
-/* model_report.h - the parts of the report of a model, one function per section */
+/* model_report.h - the report of a model, one function per section */
 #ifndef RF_REPORT_MODEL_REPORT_H
 #define RF_REPORT_MODEL_REPORT_H
 

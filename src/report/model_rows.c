@@ -1,17 +1,17 @@
-/* model_rows.c - a session over a whole test set */
+/* model_rows.c - classifies a whole test set and samples its features */
 #include "report/model_rows.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "model/metrics.h"
+#include "base/streams.h"
+#include "answer/metrics.h"
 #include "model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DRAW_SAMPLE 72 /* name of a random stream */
-#define TELL_EVERY 64  /* texts */
+#define PROGRESS_STEP 64 /* texts */
 
 typedef struct collector {
     rf_answers *a;
@@ -29,10 +29,10 @@ static int by_number(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Which rows go to the map: all, or a draw without replacement. */
-static rf_status draw_sample(rf_answers *a, size_t most, uint64_t seed, rf_error *err)
+/* The rows on the map: all, or a random draw without replacement. */
+static rf_status draw_sample(rf_answers *a, size_t max, uint64_t seed, rf_error *err)
 {
-    a->n_sampled = a->n < most ? a->n : most;
+    a->n_sampled = a->n < max ? a->n : max;
     a->sampled = malloc((a->n + 1) * sizeof *a->sampled);
     a->features = rf_floats_new(a->n_sampled * a->width + 1);
     if (!a->sampled || !a->features)
@@ -41,7 +41,7 @@ static rf_status draw_sample(rf_answers *a, size_t most, uint64_t seed, rf_error
     for (size_t i = 0; i < a->n; i++)
         a->sampled[i] = (uint32_t)i;
     if (a->n_sampled < a->n) {
-        rf_rng rng = rf_rng_open(rf_rng_key(seed, DRAW_SAMPLE, 0, 0));
+        rf_rng rng = rf_rng_open(rf_stream_key(seed, RF_STREAM_REPORT_SAMPLE, 0, 0));
         rf_rng_shuffle(&rng, a->sampled, a->n);
         qsort(a->sampled, a->n_sampled, sizeof *a->sampled, by_number);
     }
@@ -62,10 +62,11 @@ static rf_status collect(void *user, const rf_decision *d, rf_error *err)
     if (c->kept < a->n_sampled && a->sampled[c->kept] == c->row)
         memcpy(a->features + a->width * c->kept++, d->feature,
                a->width * sizeof *a->features);
-    if (++c->row % TELL_EVERY == 0 && c->o->progress) {
+    if (++c->row % PROGRESS_STEP == 0 && c->o->progress) {
         char line[80];
         snprintf(line, sizeof line, "classifying: %zu of %zu texts", c->row, a->n);
-        c->o->progress(c->o->user, line);
+        if (c->o->progress(c->o->user, line) != 0)
+            return rf_fail(err, RF_ERR_STOPPED, 0, "stopped on request");
     }
     return RF_OK;
 }
@@ -85,6 +86,19 @@ static rf_status gather(collector *c, const rf_model *model, rf_error *err)
         const char *label = rf_dataset_label(c->data, k, NULL);
         c->truth[k] = rf_model_find(model, label, strlen(label));
     }
+    return RF_OK;
+}
+
+static rf_status finish_score(rf_answers *a, rf_error *err)
+{
+    rf_margin_row *margins = calloc(a->n + 1, sizeof *margins);
+    if (!margins)
+        return rf_fail_nomem(err, a->n * sizeof *margins, "the margins of a report");
+    for (size_t i = 0; i < a->n; i++)
+        margins[i] = (rf_margin_row){a->rows[i].margin, a->rows[i].truth == a->classes};
+    rf_evaluation_finish(&a->score);
+    a->score.auroc = rf_auroc(margins, a->n);
+    free(margins);
     return RF_OK;
 }
 
@@ -114,7 +128,7 @@ rf_status rf_answers_init(rf_answers *a, const rf_model *model, const rf_dataset
     if (st == RF_OK)
         st = classify(&c, model, threads, err);
     if (st == RF_OK)
-        rf_evaluation_finish(&a->score);
+        st = finish_score(a, err);
     free(c.texts);
     free(c.lens);
     free(c.truth);

@@ -1,16 +1,17 @@
-/* model_tables.c - the report's tables: classes, confusions, examples, facts */
+/* model_tables.c - sections of a model's report: classes, confusions, examples, facts */
 #include "report/model_report.h"
 
 #include "base/json.h"
+#include "base/plural.h"
 #include "report/svg.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_CLASSES 500
-#define MOST_CONFUSIONS 20
-#define MOST_EXAMPLES 12
-#define MOST_HEAT 40   /* classes of the whole confusion table */
+#define MAX_CLASSES 500
+#define MAX_CONFUSIONS 20
+#define MAX_EXAMPLES 12
+#define MAX_HEAT 40    /* classes of the full confusion matrix */
 #define SHOWN_TEXT 300 /* characters */
 
 static void put_row_text(rf_report *r, size_t row)
@@ -47,7 +48,7 @@ typedef struct ranked {
     size_t id;
 } ranked;
 
-/* Worst F1 first; what the test set has no text of comes last. */
+/* Worst F1 first; classes without test texts last. */
 static int by_f1(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
@@ -94,7 +95,7 @@ rf_status rf_report_classes(rf_report *r, rf_error *err)
                                         {"recall, %", true},
                                         {"F1, %", true},
                                         {"answered open", true}};
-    size_t n = r->a.classes + 1, shown = n < MOST_CLASSES ? n : MOST_CLASSES;
+    size_t n = r->a.classes + 1, shown = n < MAX_CLASSES ? n : MAX_CLASSES;
     ranked *all = calloc(n, sizeof *all);
     if (!all)
         return rf_fail_nomem(err, n * sizeof *all, "the classes of a report");
@@ -103,15 +104,15 @@ rf_status rf_report_classes(rf_report *r, rf_error *err)
     qsort(all, n, sizeof *all, by_f1);
     rf_page_section(
         &r->page, "Classes",
-        "Precision: of the texts answered with this class, those that belong to "
-        "it. Recall: of its own texts, those that got it.");
+        "Precision: the share of texts answered with this class that belong to it. "
+        "Recall: the share of its own texts that were answered with it.");
     rf_page_table(&r->page, "Classes", columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < shown; i++)
         put_class(r, all[i].id);
     rf_page_table_end(&r->page);
     if (shown < n)
-        rf_page_addf(&r->page, "<p class=\"note\">%zu more classes are not shown.</p>\n",
-                     n - shown);
+        rf_page_addf(&r->page, "<p class=\"note\">%zu more %s not shown.</p>\n",
+                     n - shown, rf_plural(n - shown, "class is", "classes are"));
     rf_page_section_end(&r->page);
     free(all);
     return RF_OK;
@@ -119,49 +120,34 @@ rf_status rf_report_classes(rf_report *r, rf_error *err)
 
 /* ---- Confusions -------------------------------------------------------------------- */
 
-typedef struct confusion {
-    size_t truth, answer, count;
-    size_t row; /* the one that the model was surest of */
-} confusion;
-
-static int by_count(const void *a, const void *b)
+/* The text of a confusion that was answered with the highest confidence. */
+static size_t most_confident_row(const rf_report *r, const rf_confusion *c)
 {
-    const confusion *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    if (x->truth != y->truth)
-        return x->truth < y->truth ? -1 : 1;
-    return x->answer < y->answer ? -1 : x->answer > y->answer;
-}
-
-static void find_examples(const rf_report *r, confusion *list, size_t n)
-{
-    for (size_t k = 0; k < n; k++) {
-        float best = -1;
-        for (size_t i = 0; i < r->a.n; i++) {
-            const rf_answer *a = &r->a.rows[i];
-            if (a->truth == list[k].truth && a->answer == list[k].answer &&
-                a->confidence > best) {
-                best = a->confidence;
-                list[k].row = i;
-            }
+    float best = -1;
+    size_t row = 0;
+    for (size_t i = 0; i < r->a.n; i++) {
+        const rf_answer *a = &r->a.rows[i];
+        if (a->truth == c->truth && a->answer == c->answer && a->confidence > best) {
+            best = a->confidence;
+            row = i;
         }
     }
+    return row;
 }
 
 static void put_heat(rf_report *r)
 {
     const rf_evaluation *e = &r->a.score;
     size_t n = e->classes + 1;
-    double values[(MOST_HEAT + 1) * (MOST_HEAT + 1)];
-    if (e->classes > MOST_HEAT)
+    double values[(MAX_HEAT + 1) * (MAX_HEAT + 1)];
+    if (e->classes > MAX_HEAT)
         return;
     for (size_t i = 0; i < n * n; i++)
         values[i] = (double)e->confusion[i];
     rf_page_add(&r->page,
-                "<details>\n<summary>The whole table: labels in rows, answers in "
+                "<details>\n<summary>Confusion matrix: labels in rows, answers in "
                 "columns</summary>\n");
-    rf_page_heat(&r->page, &(rf_heat){.label = "All labels and answers",
+    rf_page_heat(&r->page, &(rf_heat){.label = "Confusion matrix",
                                       .rows = r->names,
                                       .columns = r->names,
                                       .n_rows = n,
@@ -171,18 +157,18 @@ static void put_heat(rf_report *r)
     rf_page_add(&r->page, "</details>\n");
 }
 
-static void put_confusions(rf_report *r, const confusion *list, size_t n, size_t shown)
+static void put_confusions(rf_report *r, const rf_confusion *list, size_t n)
 {
     static const rf_column columns[] = {{"texts", true},
                                         {"label", false},
                                         {"answer", false},
-                                        {"example, the surest one", false}};
+                                        {"most confident example", false}};
     rf_page *p = &r->page;
-    rf_page_section(
-        p, "Worst confusions",
-        "Labels and the wrong answers that their texts got, most frequent first.");
+    size_t shown = n < MAX_CONFUSIONS ? n : MAX_CONFUSIONS;
+    rf_page_section(p, "Worst confusions",
+                    "Pairs of label and wrong answer, most frequent first.");
     if (n == 0)
-        rf_page_add(p, "<p>There is none: every answer is right.</p>\n");
+        rf_page_add(p, "<p>None: every answer is right.</p>\n");
     else {
         rf_page_table(p, "Worst confusions", columns, sizeof columns / sizeof *columns);
         for (size_t i = 0; i < shown; i++) {
@@ -190,13 +176,13 @@ static void put_confusions(rf_report *r, const confusion *list, size_t n, size_t
             put_name(p, "<td>", r->names[list[i].truth]);
             put_name(p, "</td><td>", r->names[list[i].answer]);
             rf_page_add(p, "</td>");
-            put_row_text(r, list[i].row);
+            put_row_text(r, most_confident_row(r, &list[i]));
             rf_page_add(p, "</tr>\n");
         }
         rf_page_table_end(p);
         if (shown < n)
-            rf_page_addf(p, "<p class=\"note\">%zu more pairs are not shown.</p>\n",
-                         n - shown);
+            rf_page_addf(p, "<p class=\"note\">%zu more %s not shown.</p>\n", n - shown,
+                         rf_plural(n - shown, "pair is", "pairs are"));
     }
     if (r->a.n)
         put_heat(r);
@@ -205,23 +191,13 @@ static void put_confusions(rf_report *r, const confusion *list, size_t n, size_t
 
 rf_status rf_report_confusions(rf_report *r, rf_error *err)
 {
-    const rf_evaluation *e = &r->a.score;
-    size_t ids = e->classes + 1, n = 0;
-    for (size_t i = 0; i < ids * ids; i++)
-        n += i / ids != i % ids && e->confusion[i] > 0;
-    confusion *list = calloc(n + 1, sizeof *list);
-    if (!list)
-        return rf_fail_nomem(err, n * sizeof *list, "the confusions of a report");
-    n = 0;
-    for (size_t i = 0; i < ids * ids; i++)
-        if (i / ids != i % ids && e->confusion[i] > 0)
-            list[n++] = (confusion){i / ids, i % ids, e->confusion[i], 0};
-    qsort(list, n, sizeof *list, by_count);
-    size_t shown = n < MOST_CONFUSIONS ? n : MOST_CONFUSIONS;
-    find_examples(r, list, shown);
-    put_confusions(r, list, n, shown);
+    rf_confusion *list;
+    size_t n;
+    rf_status st = rf_evaluation_confusions(&r->a.score, &list, &n, err);
+    if (st == RF_OK)
+        put_confusions(r, list, n);
     free(list);
-    return RF_OK;
+    return st;
 }
 
 /* ---- Examples ---------------------------------------------------------------------- */
@@ -229,7 +205,7 @@ rf_status rf_report_confusions(rf_report *r, rf_error *err)
 typedef enum kind { ACCEPTED, REJECTED, RECOGNISED } kind;
 
 typedef struct example {
-    double key; /* largest first */
+    double key; /* sorted in descending order */
     size_t row;
 } example;
 
@@ -270,12 +246,12 @@ static void put_examples(rf_report *r, kind k, const char *heading, const char *
                          example *list)
 {
     static const rf_column accepted[] = {{"text", false},
-                                         {"label in the data", false},
+                                         {"label", false},
                                          {"answer", false},
                                          {"confidence, %", true},
                                          {"margin", true}};
     static const rf_column others[] = {{"text", false},
-                                       {"label in the data", false},
+                                       {"label", false},
                                        {"confidence in open, %", true},
                                        {"margin", true}};
     rf_page *p = &r->page;
@@ -296,7 +272,7 @@ static void put_examples(rf_report *r, kind k, const char *heading, const char *
         rf_page_table(p, heading, accepted, sizeof accepted / sizeof *accepted);
     else
         rf_page_table(p, heading, others, sizeof others / sizeof *others);
-    for (size_t i = 0; i < n && i < MOST_EXAMPLES; i++)
+    for (size_t i = 0; i < n && i < MAX_EXAMPLES; i++)
         put_example(r, list[i].row, k);
     rf_page_table_end(p);
 }
@@ -306,17 +282,19 @@ rf_status rf_report_examples(rf_report *r, rf_error *err)
     example *list = malloc((r->a.n + 1) * sizeof *list);
     if (!list)
         return rf_fail_nomem(err, r->a.n * sizeof *list, "the examples of a report");
-    rf_page_section(&r->page, "Texts to look at", NULL);
-    put_examples(r, ACCEPTED, "Open texts that were taken for a class",
-                 "The surest mistakes first. Several about the same thing may be a class "
-                 "that the model should learn.",
+    rf_page_section(&r->page, "Texts worth a look", NULL);
+    put_examples(
+        r, ACCEPTED, "Open texts given a class",
+        "Most confident first. Several on the same topic may be a class that the "
+        "model should learn.",
+        list);
+    put_examples(
+        r, REJECTED, "Known texts answered open",
+        "Most confident first. They show what is missing from the training texts of "
+        "these classes.",
+        list);
+    put_examples(r, RECOGNISED, "Open texts recognised as open", "Closest calls first.",
                  list);
-    put_examples(r, REJECTED, "Known texts that were answered open",
-                 "The surest mistakes first. They say what the training texts of these "
-                 "classes lack.",
-                 list);
-    put_examples(r, RECOGNISED, "Open texts that were recognised",
-                 "The closest calls first.", list);
     rf_page_section_end(&r->page);
     free(list);
     return RF_OK;
@@ -324,66 +302,48 @@ rf_status rf_report_examples(rf_report *r, rf_error *err)
 
 /* ---- Facts ------------------------------------------------------------------------- */
 
-static size_t count(const json_t *object, const char *key)
+static void fact_text(rf_page *p, const char *name, const char *text)
 {
-    json_int_t v = json_integer_value(json_object_get(object, key));
-    return v > 0 ? (size_t)v : 0;
-}
-
-static void fact_text(rf_page *p, const char *name, const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    if (!text)
-        return;
     rf_page_addf(p, "<dt>%s</dt>", name);
     put_name(p, "<dd>", text);
     rf_page_add(p, "</dd>\n");
 }
 
-static void fact_count(rf_page *p, const char *name, const json_t *object,
-                       const char *key)
+static void fact_count(rf_page *p, const char *name, size_t n)
 {
-    if (!json_is_integer(json_object_get(object, key)))
-        return;
     rf_page_addf(p, "<dt>%s</dt><dd>", name);
-    rf_page_count(p, count(object, key));
+    rf_page_count(p, n);
     rf_page_add(p, "</dd>\n");
 }
 
 rf_status rf_report_facts(rf_report *r, rf_error *err)
 {
+    (void)err;
     rf_page *p = &r->page;
-    const char *text = rf_model_json(r->model);
-    json_t *root = rf_json_object(text, strlen(text), "the model's description", err);
-    if (!root)
-        return err->code;
-    const json_t *encoder = json_object_get(root, "encoder");
-    const json_t *summary = json_object_get(root, "summary");
-    const json_t *known = json_object_get(summary, "known");
-    const json_t *dev = json_object_get(known, "dev_accuracy");
+    rf_model_summary s;
+    rf_model_summarize(r->model, &s);
     rf_page_section(p, "The model", NULL);
     rf_page_add(p, "<dl>\n");
-    fact_text(p, "Made by", root, "program");
-    fact_text(p, "Method", root, "method");
-    rf_page_add(p, "<dt>Known classes</dt><dd>");
-    rf_page_count(p, r->a.classes);
-    rf_page_add(p, "</dd>\n");
-    fact_count(p, "Training texts", summary, "rows");
-    fact_count(p, "Development texts", summary, "dev_rows");
-    if (json_is_number(dev)) {
-        rf_page_add(p, "<dt>Development accuracy</dt><dd>");
-        rf_page_number(p, json_number_value(dev), 1);
-        rf_page_add(p, " % among the known classes</dd>\n");
+    fact_text(p, "Made by", s.program);
+    fact_text(p, "Method", s.method);
+    fact_count(p, "Known classes", s.classes);
+    if (s.rows > 0) { /* else made by hand, not by training */
+        fact_count(p, "Training texts", s.rows);
+        fact_count(p, "Development texts", s.dev_rows);
     }
-    fact_text(p, "Encoder", encoder, "name");
-    fact_count(p, "Layers", encoder, "layers");
-    fact_count(p, "Layers that were tuned", encoder, "tuned_layers");
-    fact_count(p, "Features of a text", encoder, "width");
-    fact_count(p, "Parameters", encoder, "parameters");
-    fact_count(p, "Tokens of a text, at most", encoder, "max_tokens");
-    fact_text(p, "Encoder&#39;s SHA-256", encoder, "sha256");
+    if (s.dev_accuracy >= 0.0) {
+        rf_page_add(p, "<dt>Development accuracy</dt><dd>");
+        rf_page_number(p, s.dev_accuracy, 1);
+        rf_page_add(p, "&nbsp;% among the known classes</dd>\n");
+    }
+    fact_text(p, "Encoder", s.encoder);
+    fact_count(p, "Layers", s.layers);
+    fact_count(p, "Fine-tuned layers", s.tuned_layers);
+    fact_count(p, "Feature dimensions", s.width);
+    fact_count(p, "Parameters", s.parameters);
+    fact_count(p, "Maximum tokens per text", s.max_tokens);
+    fact_text(p, "Encoder&#39;s SHA-256", s.encoder_sha256);
     rf_page_add(p, "</dl>\n");
     rf_page_section_end(p);
-    json_decref(root);
     return RF_OK;
 }

@@ -1,20 +1,20 @@
 /*
- * page_style.c - how pages look, and how their maps answer to mouse, finger and keys
+ * page_style.c - the style sheet of pages, and the script of their maps
  *
- * Colours of series are those of Okabe and Ito (2008), which people with any colour
- * vision can tell apart; every series has a shape besides. Text has a contrast of 4.5 to
- * 1 or more in light and dark (tests/pages checks it).
+ * Series have the colours of Okabe and Ito (2008), which stay distinct with any colour
+ * vision, and a shape each. Text has a contrast of at least 4.5 to 1 in light and dark;
+ * tests/pages checks it.
  */
 #include "report/page_style.h"
 
 static const char *const style[] = {
-    ":root{--ink:#1c2024;--soft:#586069;--line:#d9dee3;--paper:#fff;--panel:#f5f7f9;",
+    ":root{--ink:#1c2024;--soft:#586069;--line:#d9dee3;--paper:#fff;",
     "--heat:0,114,178;--good:#00724f;--bad:#b04a00;",
     "--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#e69f00;--c5:#56b4e9;",
     "--c6:#d9c900;--c7:#4a4f55;--other:#a9b0b8;--open:#1c2024}\n",
     "@media ",
     "(prefers-color-scheme:dark){:root{--ink:#e4e7ea;--soft:#a5adb6;--line:#3a4048;",
-    "--paper:#15181b;--panel:#1e2226;--good:#4cc79d;--bad:#f29a55;",
+    "--paper:#15181b;--good:#4cc79d;--bad:#f29a55;",
     "--c0:#3d9fe0;--c1:#f0762a;--c2:#1fbf92;--c3:#d98fba;--c4:#e69f00;--c5:#7cc7f2;",
     "--c6:#f0e442;--c7:#c3c9cf;--other:#6d757e;--open:#fff}}\n",
     "*{box-sizing:border-box}\n",
@@ -120,7 +120,7 @@ static const char *const style[] = {
     ".tiles ",
     ".v{font-size:1.6rem}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}",
     ".verdict{font-size:1.0625rem}td.w{min-width:11rem}}\n",
-    "@media print{:root{--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;--panel:#fff;",
+    "@media print{:root{--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;",
     "--good:#00563c;--bad:#8a3a00;--open:#000;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;",
     "--c3:#cc79a7;--c4:#e69f00;--c5:#56b4e9;--c6:#d9c900;--c7:#4a4f55;--other:#a9b0b8}",
     "body{font-size:10pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}",
@@ -130,8 +130,9 @@ static const char *const style[] = {
     "text{font-size:13px}.scroll{overflow:visible}.tip,.here,.screen{display:none}}\n",
 };
 
-/* Points are read from the paths that show them, so their places stand in the page once.
- * Arrow keys go to the nearest point that lies more in their direction than beside it. */
+/* The script reads the points from the paths that draw them, so the page has their
+ * positions once. An arrow key goes to the nearest point within 45 degrees of its
+ * direction. */
 static const char *const script[] = {
     "'use strict';\n",
     "for(const fig of document.querySelectorAll('.map')){\n",

@@ -1,4 +1,4 @@
-/* page_style.h - the style and the script that every page contains */
+/* page_style.h - the style sheet and script that every page contains */
 #ifndef RF_REPORT_PAGE_STYLE_H
 #define RF_REPORT_PAGE_STYLE_H
 

@@ -51,18 +51,18 @@ rf_scale rf_scale_for(const rf_axis *axis, double low, double high, double from,
     return s;
 }
 
-static size_t linear_ticks(const rf_scale *s, size_t wanted, double out[RF_MOST_TICKS])
+static size_t linear_ticks(const rf_scale *s, size_t wanted, double out[RF_MAX_TICKS])
 {
     double step = round_step((s->high - s->low) / (double)wanted);
     size_t n = 0;
     for (double i = ceil(s->low / step - 1e-9);
-         i * step <= s->high + step * 1e-9 && n < RF_MOST_TICKS; i++)
+         i * step <= s->high + step * 1e-9 && n < RF_MAX_TICKS; i++)
         out[n++] = i * step + 0.0; /* -0 becomes 0 */
     return n;
 }
 
-/* Powers of ten, and 2 and 5 times them where there is room. */
-static size_t log_ticks(const rf_scale *s, size_t wanted, double out[RF_MOST_TICKS])
+/* Powers of ten, and their multiples by 2 and 5 if there is room. */
+static size_t log_ticks(const rf_scale *s, size_t wanted, double out[RF_MAX_TICKS])
 {
     static const double between[] = {1, 2, 5};
     double decades = log10(s->high / s->low);
@@ -71,14 +71,13 @@ static size_t log_ticks(const rf_scale *s, size_t wanted, double out[RF_MOST_TIC
     for (double e = floor(log10(s->low)); e <= ceil(log10(s->high)); e += every)
         for (size_t k = 0; k < per; k++) {
             double v = between[k] * pow(10, e);
-            if (v >= s->low * (1 - 1e-9) && v <= s->high * (1 + 1e-9) &&
-                n < RF_MOST_TICKS)
+            if (v >= s->low * (1 - 1e-9) && v <= s->high * (1 + 1e-9) && n < RF_MAX_TICKS)
                 out[n++] = v;
         }
     return n;
 }
 
-size_t rf_scale_ticks(const rf_scale *s, size_t wanted, double out[RF_MOST_TICKS])
+size_t rf_scale_ticks(const rf_scale *s, size_t wanted, double out[RF_MAX_TICKS])
 {
     return s->log ? log_ticks(s, wanted, out) : linear_ticks(s, wanted, out);
 }
@@ -140,7 +139,7 @@ size_t rf_key_colour(size_t key)
     return key < RF_KEY_AGAIN ? key : (key - RF_KEY_AGAIN) % RF_KEYS;
 }
 
-/* From the second round on a colour has another shape each time, seven times. */
+/* Each time a colour repeats it has another shape, seven times. */
 static size_t key_shape(size_t key)
 {
     size_t i = key - RF_KEY_AGAIN + RF_KEYS;
@@ -185,9 +184,9 @@ void rf_legend_entry(rf_page *p, const char *name, size_t key, bool button, size
     rf_page_add(p, button ? "</span></button></li>\n" : "</span></li>\n");
 }
 
-/* ---- Tables of numbers ------------------------------------------------------------- */
+/* ---- Heat tables ------------------------------------------------------------------- */
 
-#define DEEPEST 0.6 /* of the colour: the number on it stays readable */
+#define MAX_OPACITY 0.6 /* keeps the number readable */
 
 static double largest(const double *values, size_t n)
 {
@@ -204,7 +203,7 @@ static void heat_cell(rf_page *p, const rf_heat *h, size_t row, size_t column,
     rf_page_add(p, h->diagonal && row == column ? "<td class=\"d\"" : "<td");
     if (v != 0 && isfinite(v)) {
         rf_page_add(p, " style=\"--v:");
-        rf_page_short(p, full > 0 ? DEEPEST * fmax(0, fmin(v / full, 1)) : 0, 3);
+        rf_page_short(p, full > 0 ? MAX_OPACITY * fmax(0, fmin(v / full, 1)) : 0, 3);
         rf_page_add(p, "\">");
         rf_page_number(p, v, h->decimals);
     } else

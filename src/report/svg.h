@@ -12,26 +12,25 @@
  *                                        .lines = lines,
  *                                        .n_lines = 1});
  *
- * Titles, descriptions and names are any text: they are escaped here. Every chart is a
- * <figure> with a picture that has a title and a description for those who do not see it,
- * and a legend beside it if there is more than one series. What is not finite is left
- * out.
+ * Titles, descriptions and names are any text; they are escaped here. Every chart is a
+ * <figure> with an SVG that has a title and a description for screen readers, and a
+ * legend if there is more than one series. Values that are not finite are left out.
  *
- * A key is a colour and a shape: 0 to 7 for what has a name, 8 for all others, 9 for open
- * texts, and from 10 on the eight colours again with other shapes and dashed lines. Bars
- * and lines take the key of their number (rf_series_key); in maps the caller chooses.
+ * A key is a colour and a shape: 0 to 7 for named series, 8 for all others, 9 for open
+ * texts; from 10 on the eight colours repeat with other shapes and dashed lines. Bars and
+ * lines take the key of their index (rf_series_key); in maps the caller chooses.
  */
 #ifndef RF_REPORT_SVG_H
 #define RF_REPORT_SVG_H
 
 #include "report/html.h"
 
-#define RF_KEYS 8      /* keys that have a colour of their own */
+#define RF_KEYS 8      /* number of colours */
 #define RF_KEY_OTHER 8 /* grey dots */
 #define RF_KEY_OPEN 9  /* crosses */
 #define RF_KEY_AGAIN 10
 
-/* The key of series number i of a chart. */
+/* The key of series i of a chart. */
 static inline size_t rf_series_key(size_t i)
 {
     return i < RF_KEYS ? i : i - RF_KEYS + RF_KEY_AGAIN;
@@ -39,14 +38,14 @@ static inline size_t rf_series_key(size_t i)
 
 typedef struct rf_axis {
     const char *title; /* with the unit: "F1, %" */
-    double low, high;  /* equal: from the data, in round numbers */
-    bool log;          /* by powers of ten; everything above 0 */
+    double low, high;  /* equal: round limits around the data */
+    bool log;          /* logarithmic; all values above 0 */
 } rf_axis;
 
-/* An enlarged part of a chart, drawn over a free place of it. */
+/* An enlarged part of a chart, drawn over an empty area of it. */
 typedef struct rf_inset {
-    double x0, x1, y0, y1;           /* what is enlarged, in the data's units */
-    double left, top, width, height; /* where to, as shares 0..1 of the plot */
+    double x0, x1, y0, y1;           /* the part, in data units */
+    double left, top, width, height; /* its position, as fractions of the plot */
 } rf_inset;
 
 /* ---- Bars -------------------------------------------------------------------------- */
@@ -57,15 +56,15 @@ typedef struct rf_bars {
     const double *low, *high; /* [n_groups] interval, or NULL */
 } rf_bars;
 
-/* Horizontal bars from axis.low on, a group of one per series for each name. */
+/* Horizontal bars: a group for each name, with one bar per series. */
 typedef struct rf_bar_chart {
     const char *title, *description;
-    rf_axis axis; /* log is not for bars */
+    rf_axis axis; /* not logarithmic */
     const char *const *groups;
     size_t n_groups;
     const rf_bars *series;
     size_t n_series;
-    int decimals; /* of the values that stand beside the bars */
+    int decimals; /* of the values beside the bars */
 } rf_bar_chart;
 
 void rf_svg_bars(rf_page *p, const rf_bar_chart *chart);
@@ -94,10 +93,10 @@ void rf_svg_lines(rf_page *p, const rf_line_chart *chart);
 
 /* ---- Reliability ------------------------------------------------------------------- */
 
-/* Answers by their confidence, in n_bins equal parts of 0 to 100 %. */
+/* The share of right answers by confidence, in n_bins equal bins from 0 to 100 %. */
 typedef struct rf_reliability_chart {
     const char *title, *description;
-    const double *right; /* [n_bins] share of right ones, in per cent, finite */
+    const double *right; /* [n_bins] share of right answers in per cent, finite */
     const size_t *count; /* [n_bins] 0: no bar */
     size_t n_bins;
 } rf_reliability_chart;
@@ -108,11 +107,11 @@ void rf_svg_reliability(rf_page *p, const rf_reliability_chart *chart);
 
 typedef struct rf_map_mark {
     double x, y;
-    size_t series;    /* SIZE_MAX: not drawn, but the map is made wide enough for it */
-    const char *text; /* shown when pointed at; any bytes */
+    size_t series;    /* SIZE_MAX: not drawn, but the map extends to it */
+    const char *text; /* shown in a tooltip; any bytes */
     size_t len;
-    size_t truth, answer; /* index of a name; SIZE_MAX: nothing to say */
-    double confidence;    /* of the answer, 0..1; negative: nothing to say */
+    size_t truth, answer; /* index of a name; SIZE_MAX: none */
+    double confidence;    /* of the answer, 0..1; negative: none */
 } rf_map_mark;
 
 typedef struct rf_map_series {
@@ -122,7 +121,7 @@ typedef struct rf_map_series {
 
 typedef struct rf_map_chart {
     const char *title, *description;
-    const rf_map_mark *points; /* up to some 10,000 */
+    const rf_map_mark *points; /* up to about 10,000 */
     size_t n_points;
     const rf_map_series *series;
     size_t n_series;
@@ -131,20 +130,20 @@ typedef struct rf_map_chart {
     const rf_inset *inset; /* may be NULL */
 } rf_map_chart;
 
-/* Points without axes, the same scale both ways. Mouse, finger and arrow keys show what a
- * point is; the buttons of the legend bring out one series. */
+/* Points without axes, on the same scale in both directions. Mouse, touch and arrow keys
+ * show the text of a point; the legend's buttons highlight a series. */
 void rf_svg_map(rf_page *p, const rf_map_chart *chart);
 
-/* ---- Tables of numbers ------------------------------------------------------------- */
+/* ---- Heat tables ------------------------------------------------------------------- */
 
 typedef struct rf_heat {
-    const char *label; /* for those who do not see it */
+    const char *label; /* for screen readers */
     const char *const *rows, *const *columns;
     size_t n_rows, n_columns;
     const double *values; /* [n_rows, n_columns], 0 is left blank */
-    double full; /* the value of the deepest colour; 0: the largest of each row */
+    double full; /* the value with the deepest colour; 0: the largest of each row */
     int decimals;
-    bool diagonal; /* frame the cells where row = column: they are right */
+    bool diagonal; /* frame the cells on the diagonal */
 } rf_heat;
 
 void rf_page_heat(rf_page *p, const rf_heat *heat);

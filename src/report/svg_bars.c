@@ -1,4 +1,4 @@
-/* svg_bars.c - horizontal bars: names stand above them, so they may be long */
+/* svg_bars.c - horizontal bars, with names above them so that they may be long */
 #include "report/svg_parts.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static rf_scale bar_scale(const rf_bar_chart *c)
 
 static void draw_axis(rf_page *p, const rf_bar_chart *c, const rf_scale *s, double height)
 {
-    double ticks[RF_MOST_TICKS], bottom = height - BELOW;
+    double ticks[RF_MAX_TICKS], bottom = height - BELOW;
     size_t n = rf_scale_ticks(s, 5, ticks);
     rf_page_add(p, "<path class=\"grid\" d=\"");
     for (size_t i = 0; i < n; i++) {

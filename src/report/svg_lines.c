@@ -1,5 +1,4 @@
-/* svg_lines.c - lines over a linear or logarithmic axis, with bands and an enlarged part
- */
+/* svg_lines.c - line charts with bands, a mark and an inset; linear or logarithmic */
 #include "report/svg_parts.h"
 
 #include <math.h>
@@ -50,7 +49,7 @@ static plot plot_for(const rf_line_chart *c)
 
 static void draw_y_axis(rf_page *p, const plot *t)
 {
-    double ticks[RF_MOST_TICKS];
+    double ticks[RF_MAX_TICKS];
     size_t n = rf_scale_ticks(&t->y, 5, ticks);
     rf_page_add(p, "<path class=\"grid\" d=\"");
     for (size_t i = 0; i < n; i++) {
@@ -71,7 +70,7 @@ static void draw_y_axis(rf_page *p, const plot *t)
 
 static void draw_x_axis(rf_page *p, const plot *t)
 {
-    double ticks[RF_MOST_TICKS], bottom = t->y.from;
+    double ticks[RF_MAX_TICKS], bottom = t->y.from;
     size_t n = rf_scale_ticks(&t->x, 7, ticks);
     rf_page_add(p, "<path class=\"axis\" d=\"");
     rf_svg_xy(p, "M", t->x.from, bottom);
@@ -98,7 +97,7 @@ static void draw_mark(rf_page *p, const plot *t)
     if (!c->mark_name || !(c->mark >= t->x.low && c->mark <= t->x.high))
         return;
     double x = rf_scale_at(&t->x, c->mark);
-    bool left = x > (t->x.from + t->x.to) / 2; /* where there is room for its name */
+    bool left = x > (t->x.from + t->x.to) / 2; /* the side with room for its name */
     rf_page_add(p, "<path class=\"mark\" d=\"");
     rf_svg_xy(p, "M", x, t->y.to - 6);
     rf_svg_xy(p, "L", x, t->y.from);
@@ -159,7 +158,7 @@ static void draw_line(rf_page *p, const plot *t, const rf_line *l, size_t key)
         }
 }
 
-/* Everything within the plot's box. */
+/* All bands and lines, clipped to the plot. */
 static void draw_lines(rf_page *p, const plot *t, double margin)
 {
     size_t id = rf_page_id(p);
@@ -187,10 +186,10 @@ static void draw_box(rf_page *p, const char *kind, double x0, double y0, double 
     rf_page_add(p, "/>\n");
 }
 
-/* Values of y inside the frame: there is no room beside it. */
+/* Labels of y inside the frame, as there is no room beside it. */
 static void draw_inset_ticks(rf_page *p, const plot *t)
 {
-    double ticks[RF_MOST_TICKS];
+    double ticks[RF_MAX_TICKS];
     size_t n = rf_scale_ticks(&t->y, 3, ticks);
     for (size_t i = 0; i < n; i++) {
         double y = rf_scale_at(&t->y, ticks[i]);

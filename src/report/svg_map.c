@@ -1,26 +1,26 @@
 /*
  * svg_map.c - a map of points
  *
- * The points of a series are the corners of one path that is not drawn itself; a marker
- * stands at each. That is eight bytes a point. The script reads the places from there,
- * and what it shows from one JSON object, whose points have the order of the paths.
+ * The points of a series are the vertices of one invisible path with a marker at each,
+ * which takes eight bytes per point. The script reads positions from the paths and
+ * tooltips from a JSON object that lists the points in the same order.
  */
 #include "report/svg_parts.h"
 
 #include <math.h>
 
 #define WIDTH 1200.0
-#define MOST_HEIGHT 1100.0
-#define LEAST_HEIGHT 500.0
+#define MAX_HEIGHT 1100.0
+#define MIN_HEIGHT 500.0
 #define EDGE 24.0
 #define SHOWN_TEXT 240 /* characters of a text */
 
 typedef struct view {
     const rf_map_chart *c;
     size_t id;
-    double left, top, scale; /* place = left + scale (x - x0); y goes down */
+    double left, top, scale; /* x on screen = left + scale (x - x0); y goes down */
     double x0, y0, height;
-    double clip[4]; /* of the data: x0 x1 y0 y1 */
+    double clip[4]; /* in data units: x0 x1 y0 y1 */
 } view;
 
 static bool shown(const view *v, const rf_map_mark *m)
@@ -45,8 +45,8 @@ static view view_for(const rf_map_chart *c)
     double w = x[1] - x[0], h = y[1] - y[0], inner = WIDTH - 2 * EDGE;
     double scale = w > 0 ? inner / w : h > 0 ? INFINITY : 1;
     if (h > 0)
-        scale = fmin(scale, (MOST_HEIGHT - 2 * EDGE) / h);
-    double height = fmax(h * scale + 2 * EDGE, LEAST_HEIGHT);
+        scale = fmin(scale, (MAX_HEIGHT - 2 * EDGE) / h);
+    double height = fmax(h * scale + 2 * EDGE, MIN_HEIGHT);
     return (view){.c = c,
                   .left = (WIDTH - w * scale) / 2,
                   .top = (height - h * scale) / 2,
@@ -101,7 +101,7 @@ static void put_series(rf_page *p, const view *v, size_t s, const char *kind)
         rf_page_short(p, v->top + v->scale * (m->y - v->y0), 0);
         before = "L";
     }
-    rf_page_add(p, "h0\"/>\n"); /* a path of one place would have no end */
+    rf_page_add(p, "h0\"/>\n"); /* a path needs two vertices */
 }
 
 static void put_inset(rf_page *p, const view *whole)
@@ -136,7 +136,7 @@ static void put_inset(rf_page *p, const view *whole)
         put_series(p, &v, s, "ptz");
 }
 
-/* ---- What the points say ----------------------------------------------------------- */
+/* ---- Tooltips ---------------------------------------------------------------------- */
 
 static void put_name(rf_page *p, size_t name, size_t n)
 {
@@ -190,7 +190,7 @@ void rf_svg_map(rf_page *p, const rf_map_chart *c)
     rf_page_add(p, "</ul>\n<div class=\"plot\" tabindex=\"0\" role=\"application\" "
                    "aria-label=\"");
     rf_page_words(p, c->title);
-    rf_page_add(p, ". The arrow keys go from point to point.\">\n");
+    rf_page_add(p, ". Use the arrow keys to move from point to point.\">\n");
     rf_svg_begin(p, "points", c->title, c->description, WIDTH, v.height);
     put_markers(p, &v);
     for (size_t s = 0; s < c->n_series; s++)

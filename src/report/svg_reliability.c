@@ -1,5 +1,5 @@
-/* svg_reliability.c - confidence against what happened: a bar per bin, and the diagonal
- * on which the bars end if the confidence is right */
+/* svg_reliability.c - reliability diagram: the share of right answers per bin of
+ * confidence, and the diagonal of perfect calibration */
 #include "report/svg_parts.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #define HEIGHT 380.0
 #define LEFT 60.0
 #define RIGHT 18.0
-#define ABOVE 58.0 /* the title of the axis, and the count over a full bar */
+#define ABOVE 58.0 /* for the axis title and the count above a full bar */
 #define BELOW 60.0
 #define GAP 3.0 /* between a bar and the edge of its bin */
 
@@ -38,7 +38,7 @@ static void draw_axes(rf_page *p, const rf_scale *x, const rf_scale *y)
     rf_page_add(p, "confidence, %</text>\n");
 }
 
-/* At most four characters, so that it fits over its bar on a phone. */
+/* At most four characters, to fit above a bar on a phone. */
 static void put_count(rf_page *p, size_t count)
 {
     if (count < 1000) {
@@ -54,7 +54,7 @@ static void put_count(rf_page *p, size_t count)
 
 static double top_of(const rf_scale *y, double right)
 {
-    return fmin(rf_scale_at(y, right), y->from - 1); /* a bar of 0 is seen too */
+    return fmin(rf_scale_at(y, right), y->from - 1); /* 0 is visible too */
 }
 
 static void draw_bars(rf_page *p, const rf_reliability_chart *c, const rf_scale *x,

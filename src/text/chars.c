@@ -1,3 +1,4 @@
+/* chars.c - classes, folding and decomposition of code points, by utf8proc */
 #include "text/chars.h"
 
 #include <utf8proc.h>
@@ -50,8 +51,7 @@ static size_t decompose(int32_t cp, rf_folded *out)
     int boundary = 0;
     utf8proc_ssize_t n =
         utf8proc_decompose_char(cp, parts, RF_FOLD_MAX, UTF8PROC_DECOMPOSE, &boundary);
-    if (n < 1 ||
-        n > RF_FOLD_MAX) { /* not a scalar value: cannot come out of the decoder */
+    if (n < 1 || n > RF_FOLD_MAX) { /* not a scalar value; the decoder yields none */
         parts[0] = cp;
         n = 1;
     }

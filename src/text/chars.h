@@ -1,5 +1,5 @@
 /*
- * chars.h - what BERT's basic tokenizer does with one code point
+ * chars.h - what BERT's basic tokenizer does with a code point
  *
  * The rules of the original implementation, one code point at a time (docs/MODEL.md,
  * "Text"), on utf8proc's Unicode data.
@@ -14,14 +14,13 @@
 typedef enum rf_char_kind {
     RF_CHAR_WORD,  /* part of a word */
     RF_CHAR_SPACE, /* ends a word */
-    RF_CHAR_DROP,  /* control, format, private, unassigned: as if it were not there */
+    RF_CHAR_DROP,  /* control, format, private, unassigned: ignored */
     RF_CHAR_CJK,   /* an ideograph: a word of its own */
 } rf_char_kind;
 
-/* What to do with a code point of the text. */
 rf_char_kind rf_char_kind_of(int32_t cp);
 
-/* Ends a word and is one by itself. Asked after folding. */
+/* Ends a word and is a word of its own. To be called after folding. */
 bool rf_char_is_punctuation(int32_t cp);
 
 typedef struct rf_fold_flags {
@@ -39,7 +38,7 @@ typedef struct rf_folded {
 
 /* Lower-case, decompose and mark accents, as the flags say; returns the number of code
  * points written. Without strip_accents nothing is decomposed, and order does not matter:
- * the text is taken as it stands. */
+ * the text is taken as it is. */
 size_t rf_char_fold(int32_t cp, rf_fold_flags flags, rf_folded out[RF_FOLD_MAX]);
 
 #endif

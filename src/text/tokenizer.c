@@ -4,13 +4,13 @@
  * A text passes through as a stream: bytes -> code points (utf8) -> words (chars) ->
  * pieces (vocab). The only state is the word being read. Words longer than
  * max_word_chars become one [UNK] whatever they hold, so no more than that many code
- * points are ever kept, and a flood of combining marks or a gigabyte without a space
- * costs no memory. A word has at most max_word_chars starts of pieces, and the longest
+ * points are kept, and neither a flood of combining marks nor a gigabyte without a space
+ * takes more memory. A word has at most max_word_chars starts of pieces, and the longest
  * match from each looks at most `longest` bytes ahead.
  *
  * Canonical order: stripping accents goes through NFD, which sorts each run of marks by
- * combining class. Most marks are dropped, but a few are not (class Mc), so those are
- * kept sorted as they come.
+ * combining class. Most marks are dropped, but those of category Mc are not; they are
+ * inserted in order.
  */
 #include "text/tokenizer.h"
 
@@ -103,7 +103,7 @@ static size_t match(rf_tokenizer *t, size_t len)
     const rf_vocab *v = t->vocab;
     size_t n = 0;
     for (size_t at = 0; at < len;) {
-        /* Hashes of all prefixes at once; then ask from the longest down. */
+        /* Hash all prefixes at once, then look up from the longest down. */
         uint32_t hashes[4 * RF_MAX_WORD_CHARS];
         size_t room = len - at < v->longest ? len - at : v->longest;
         uint32_t h = at ? RF_HASH_INSIDE : RF_HASH_WORD;
@@ -115,7 +115,7 @@ static size_t match(rf_tokenizer *t, size_t len)
             id = boundary
                      ? rf_vocab_lookup(v, t->bytes + at, room, hashes[room - 1], at > 0)
                      : -1;
-            if (id >= 0 && id != v->cls && id != v->sep) /* nobody types these */
+            if (id >= 0 && id != v->cls && id != v->sep) /* cannot be typed */
                 break;
             id = -1;
         }
@@ -149,8 +149,8 @@ static rf_status end_word(rf_tokenizer *t, rf_error *err)
     return RF_OK;
 }
 
-/* Append a character to the word, marks in canonical order: after the last one of a
- * class that is not higher. */
+/* Appends a character to the word, marks in canonical order: after the last one whose
+ * class is not higher. */
 static void add_char(rf_tokenizer *t, rf_folded f)
 {
     if (f.ccc == 0)
@@ -169,7 +169,7 @@ static void add_char(rf_tokenizer *t, rf_folded f)
     t->n_chars++;
 }
 
-static rf_status take(rf_tokenizer *t, int32_t cp, rf_error *err)
+static rf_status take_char(rf_tokenizer *t, int32_t cp, rf_error *err)
 {
     const rf_vocab *v = t->vocab;
     rf_char_kind kind = rf_char_kind_of(cp);
@@ -197,7 +197,7 @@ static rf_status take(rf_tokenizer *t, int32_t cp, rf_error *err)
     return alone && st == RF_OK ? end_word(t, err) : st;
 }
 
-static rf_status start(rf_tokenizer *t, rf_error *err)
+static rf_status start_text(rf_tokenizer *t, rf_error *err)
 {
     if (t->started)
         return RF_OK;
@@ -208,12 +208,12 @@ static rf_status start(rf_tokenizer *t, rf_error *err)
 
 rf_status rf_tokenizer_feed(rf_tokenizer *t, const char *bytes, size_t len, rf_error *err)
 {
-    rf_status st = start(t, err);
+    rf_status st = start_text(t, err);
     for (size_t i = 0; i < len && st == RF_OK; i++) {
         int32_t cps[2];
         size_t n = rf_utf8_push(&t->utf8, (unsigned char)bytes[i], cps);
         for (size_t j = 0; j < n && st == RF_OK; j++)
-            st = take(t, cps[j], err);
+            st = take_char(t, cps[j], err);
     }
     if (st != RF_OK)
         rf_tokenizer_reset(t);
@@ -222,9 +222,9 @@ rf_status rf_tokenizer_feed(rf_tokenizer *t, const char *bytes, size_t len, rf_e
 
 rf_status rf_tokenizer_end(rf_tokenizer *t, size_t *n_tokens, rf_error *err)
 {
-    rf_status st = start(t, err);
+    rf_status st = start_text(t, err);
     if (st == RF_OK && rf_utf8_end(&t->utf8))
-        st = take(t, RF_REPLACEMENT, err);
+        st = take_char(t, RF_REPLACEMENT, err);
     if (st == RF_OK)
         st = end_word(t, err);
     if (st == RF_OK) {

@@ -1,6 +1,7 @@
+/* utf8.c - an incremental UTF-8 decoder */
 #include "text/utf8.h"
 
-/* Take a lead byte; true if it is a character by itself (or is ill-formed). */
+/* Takes a lead byte; true if it is a complete character, or ill-formed. */
 static bool lead(rf_utf8 *u, unsigned char b, int32_t *out)
 {
     u->lo = 0x80;
@@ -18,7 +19,7 @@ static bool lead(rf_utf8 *u, unsigned char b, int32_t *out)
         u->cp = b & 0x0F;
         u->need = 2;
         if (b == 0xE0)
-            u->lo = 0xA0; /* shorter forms exist */
+            u->lo = 0xA0; /* overlong */
         else if (b == 0xED)
             u->hi = 0x9F; /* surrogates */
         return false;

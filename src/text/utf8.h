@@ -18,18 +18,18 @@
 typedef struct rf_utf8 {
     int32_t cp;   /* bits so far */
     uint8_t need; /* continuation bytes still missing */
-    uint8_t lo;   /* the next one must lie in lo..hi */
+    uint8_t lo;   /* the next one must be in lo..hi */
     uint8_t hi;
 } rf_utf8;
 
-/* Push one byte; writes the 0, 1 or 2 code points that it completes and returns their
+/* Pushes one byte; writes the 0, 1 or 2 code points that it completes and returns their
  * number. (Two: a byte that breaks a sequence ends it, and may be a character itself.) */
 size_t rf_utf8_push(rf_utf8 *u, unsigned char byte, int32_t out[2]);
 
 /* End of text: true if a sequence was cut off, which counts as one U+FFFD. Resets u. */
 bool rf_utf8_end(rf_utf8 *u);
 
-/* Write cp (a scalar value) as UTF-8; returns 1 to 4. */
+/* Writes cp (a scalar value) as UTF-8; returns 1 to 4. */
 size_t rf_utf8_write(char out[4], int32_t cp);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define NO_PIECE UINT32_MAX
 
-/* All of a vocabulary's text; the real ones have a quarter of a megabyte. */
+/* Limit of a vocabulary's text; real ones have a quarter of a megabyte. */
 #define MAX_BYTES ((size_t)64 << 20)
 
 static bool starts_inside(const rf_vocab *v, const char *text, size_t len)
@@ -25,7 +25,7 @@ static uint32_t hash_of(const char *text, size_t len, bool inside)
     return h;
 }
 
-/* FNV's low bits are its weak ones: fold the high half in. */
+/* FNV's low bits are weak: fold in the high half. */
 static size_t slot_of(const rf_vocab *v, uint32_t hash)
 {
     return (hash ^ hash >> 15) & (v->table_size - 1);
@@ -130,9 +130,9 @@ rf_status rf_vocab_builder_add(rf_vocab_builder *b, int64_t id, const char *text
     rf_piece *p = (rf_piece *)(void *)b->pieces.data + id;
     if (p->offset != NO_PIECE) {
         if (p->len == len && memcmp(b->bytes.data + p->offset, text, len) == 0)
-            return RF_OK; /* a special token that stands in the vocabulary too */
+            return RF_OK; /* a special token that is also in the vocabulary */
         return rf_fail(err, RF_ERR_FORMAT, (size_t)id,
-                       "%s: id %lld stands for both \"%.40s\" and \"%.40s\"", b->name,
+                       "%s: id %lld is both \"%.40s\" and \"%.40s\"", b->name,
                        (long long)id, b->bytes.data + p->offset, text);
     }
     p->offset = (uint32_t)b->bytes.len;
@@ -164,8 +164,7 @@ static rf_status build_table(rf_vocab *v, rf_error *err)
         while (v->table[i] >= 0 && !(v->pieces[v->table[i]].hash == p->hash &&
                                      same(v, v->table[i], text + skip, len, inside)))
             i = (i + 1) & (v->table_size - 1);
-        v->table[i] =
-            (int32_t)id; /* of two equal pieces the later counts, as in Python */
+        v->table[i] = (int32_t)id; /* of two equal pieces the later wins, as in Python */
     }
     return RF_OK;
 }
@@ -184,7 +183,7 @@ static rf_status special(const rf_vocab *v, const char *name, const char *role,
         if (p->offset != NO_PIECE && p->len == len &&
             memcmp(v->bytes + p->offset, token, len) == 0)
             return rf_fail(err, RF_ERR_FORMAT, (size_t)*id,
-                           "%s: %s token \"%s\" stands at id %d and again at id %d", name,
+                           "%s: %s token \"%s\" is at id %d and again at id %d", name,
                            role, token, i, *id);
     }
     return RF_OK;

@@ -2,8 +2,8 @@
  * vocab.h - the pieces of a WordPiece tokenizer and the flags that go with them
  *
  * Pieces are found by hash: an open-addressed table of ids, twice as large as the
- * vocabulary. The tokenizer asks for prefixes of a word, longest first; since the hash of
- * a prefix is a by-product of hashing the word, each question costs one probe.
+ * vocabulary. The tokenizer looks up prefixes of a word, longest first; since the hash of
+ * a prefix is a by-product of hashing the word, each lookup costs one probe.
  */
 #ifndef RF_TEXT_VOCAB_H
 #define RF_TEXT_VOCAB_H
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "text/chars.h"
 
-/* The most that max_input_chars_per_word may be; BERT has 100. */
+/* Maximum of max_input_chars_per_word; BERT has 100. */
 #define RF_MAX_WORD_CHARS 1000
 
 typedef struct rf_piece {
@@ -32,14 +32,14 @@ struct rf_vocab {
     size_t prefix_len;
     size_t max_word_chars; /* longer words are [UNK] */
     bool clean_text;       /* drop control characters */
-    bool space_cjk;        /* ideographs are words */
+    bool space_cjk;        /* each ideograph is a word */
     rf_fold_flags fold;
 
     int32_t unk, cls, sep;
 };
 
-/* Feed a hash one byte. Start with RF_HASH_WORD for a piece that begins a word and with
- * RF_HASH_INSIDE for one that continues it. */
+/* Adds one byte to a hash. Start with RF_HASH_WORD for a piece that begins a word and
+ * with RF_HASH_INSIDE for one that continues it. */
 #define RF_HASH_WORD 2166136261u
 #define RF_HASH_INSIDE 2654435769u
 static inline uint32_t rf_hash_byte(uint32_t h, char c)

@@ -19,13 +19,13 @@ typedef struct rf_special_names {
 rf_status rf_vocab_builder_init(rf_vocab_builder *b, const char *name, rf_error *err);
 void rf_vocab_builder_release(rf_vocab_builder *b);
 
-/* Give a piece an id. text must be followed by a NUL byte at text[len] or later, for
+/* Gives a piece an id. text must be followed by a NUL byte at text[len] or later, for
  * messages. The same piece twice under one id is fine; two pieces are not. */
 rf_status rf_vocab_builder_add(rf_vocab_builder *b, int64_t id, const char *text,
                                size_t len, rf_error *err);
 
-/* Check special tokens, build the table, hand the vocabulary over. NULL on failure; the
- * builder must be released either way. */
+/* Checks special tokens, builds the table and returns the vocabulary. NULL on failure;
+ * the builder must be released either way. */
 rf_vocab *rf_vocab_builder_finish(rf_vocab_builder *b, const rf_special_names *names,
                                   rf_error *err);
 

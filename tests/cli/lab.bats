@@ -90,7 +90,7 @@ assert.strictEqual(+rows.find(r => r.table === 'main' && r.method === 'ans' && r
 JS
 }
 
-@test "text: published numbers beside ours, the best marked, what is missing, what differs" {
+@test "text: published numbers beside ours, the best marked, gaps and caveats" {
     run "$rf" lab table lab --which main --encoder minilm
     [ "$status" -eq 0 ]
     echo "$output"
@@ -128,15 +128,15 @@ JS
     grep -qE '^msp +all +all +18 ' <<<"$output"
 }
 
-@test "pairs with other known classes are left out, and that is said" {
+@test "pairs with different known classes are left out and counted" {
     mkdir "$BATS_TEST_TMPDIR/other"
     sed '/"seed":4,"method":"adb"/s/"banking0.25-4"/"something else"/' lab/runs.jsonl >"$BATS_TEST_TMPDIR/other/runs.jsonl"
     run "$rf" lab table "$BATS_TEST_TMPDIR/other" --which paired --encoder minilm
     grep -qE '^adb +banking +25 % +9 ' <<<"$output"
-    has "$output" "1 runs were left out of the pairs"
+    has "$output" "1 run was left out of the pairs"
 }
 
-@test "Markdown and LaTeX: bold for the best, odd characters harmless" {
+@test "Markdown and LaTeX: the best in bold, special characters escaped" {
     run "$rf" lab table lab --format markdown --which main --encoder minilm
     has "$output" '### Accuracy and F1: banking (encoder minilm)'
     grep -qE '^\| ans \| measured \| \*\*[0-9.]+\*\* \| \*\*[0-9.]+\*\* \| 10 \|' <<<"$output"
@@ -152,7 +152,7 @@ JS
     has "$output" 'main,/path/to_x,"own, ""set""",0.5,ans,,measured,accuracy,1,'
 }
 
-@test "all encoders one after another; an unknown one is told" {
+@test "all encoders one after another; an unknown one is an error" {
     run "$rf" lab table lab --which main
     has "$output" "(encoder /path/to_x)"
     has "$output" "(encoder minilm)"
@@ -165,7 +165,7 @@ JS
     has "$output" "ablation: no runs for this table"
 }
 
-@test "no runs, damaged runs, half a run" {
+@test "no runs, malformed runs, a truncated run" {
     cd "$BATS_TEST_TMPDIR"
     mkdir empty bad cut
     for dir in empty nowhere; do
@@ -194,7 +194,7 @@ JS
     has "$output" "--which TABLE"
 }
 
-@test "a full disk is told" {
+@test "a full disk is an error" {
     [ -e /dev/full ] || skip "no /dev/full"
     run bash -c "'$rf' lab table lab 2>&1 >/dev/full"
     [ "$status" -eq 1 ]
@@ -211,9 +211,9 @@ JS
     cmp page.html again.html
     page=$(cat page.html)
     has "$page" "<h1>Runs &amp; &lt;more&gt;</h1>"
-    has "$page" "Methods against each other"
+    has "$page" "Methods compared"
     has "$page" "own, &quot;set&quot;"
-    has "$page" "<code>--data</code> adds them"
+    has "$page" "<code>--data</code> to add them"
     ! grep -Eq "https?:|@import|src=|url\((['\"]?)[^#]" page.html
 }
 

@@ -15,7 +15,7 @@ lab() { # words and options of ringfence lab
     "$rf" lab "$@" --data data --sets toy --ratios 0.5 --encoder "$tiny" --epochs 2
 }
 
-@test "run: a line per run, told as they end; nothing is done twice" {
+@test "run: a line per run, reported as they finish; nothing is done twice" {
     run_apart lab run --out out --seeds 0-1 --methods msp,ans
     echo "$complaint"
     [ "$status" -eq 0 ]
@@ -35,12 +35,19 @@ lab() { # words and options of ringfence lab
     "$rf" lab table out | grep -q "adb"
 }
 
-@test "dry-run: what would be done, and nothing done" {
+@test "dry-run lists the runs and does none of them" {
     run lab run --out out --methods shared --dry-run
     [ "$status" -eq 0 ]
-    [ "$(grep -c '^toy 0.5 seed 0 ' <<<"$output")" -eq 8 ]
-    has "$output" "8 runs, 0 of them done"
+    n=$(grep -c '^toy 0.5 seed 0 ' <<<"$output")
+    [ "$n" -ge 10 ]
+    has "$output" "$n runs, 0 of them done"
+    has "$output" "seed 0 whitened-mean " && [[ "$output" != *"seed 0 doc "* ]]
+    has "$output" "no finished run to calibrate it"
     [ ! -e out ]
+    lab run --out out --methods msp --quiet
+    run lab run --out out --methods msp,ans --dry-run
+    has "$output" "2 runs, 1 of them done"
+    [[ "$output" != *calibrate* ]]
 }
 
 @test "interrupted and resumed: the same figures" {
@@ -69,7 +76,25 @@ lab() { # words and options of ringfence lab
     [ "$(jq -r 'select(.variant == "rows=2") | .train_rows' out/runs.jsonl)" -eq 4 ]
     run_apart lab sweep mood --out out
     [ "$status" -eq 2 ]
-    has "$complaint" 'no "mood"'
+    has "$complaint" 'no setting "mood"'
+    run_apart lab sweep dropout --out out
+    [ "$status" -eq 2 ]
+    has "$complaint" "dropout has no default values; wanted --values LIST"
+    run_apart lab sweep rows --values "$(seq -s , 500)" --out out
+    [ "$status" -eq 2 ]
+    has "$complaint" "--values is too long"
+}
+
+@test "rows: numbers drawn for each class, without dev rows" {
+    lab run --out out --methods msp,nearest-text --rows lognormal:4:0.9,lognormal:8:0.5 --variants threshold=0.7 --quiet
+    [ "$(wc -l <out/runs.jsonl)" -eq 6 ]
+    [ "$(jq -r 'select(.dev_rows == 0).variant' out/runs.jsonl | sort -u | paste -sd' ')" = "rows=lognormal:4:0.9 rows=lognormal:8:0.5" ]
+    run lab run --out out --methods msp --rows lognormal:8:0.5 --dry-run
+    has "$output" "1 run, 1 of them done"
+    run_apart lab run --out out --rows lognormal:8
+    [ "$status" -eq 2 ] && has "$complaint" "lognormal:MEDIAN:SPREAD"
+    run_apart lab sweep radius --out out --rows 5
+    [ "$status" -eq 2 ]
 }
 
 @test "an option or variant that would be another experiment is refused before any run" {

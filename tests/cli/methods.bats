@@ -15,7 +15,7 @@ methods() {
 
 @test "every method: train, predict, eval, inspect" {
     list=$(methods)
-    [ "$(wc -w <<<"$list")" -eq 16 ]
+    [ "$(wc -w <<<"$list")" -eq 19 ]
     { cat data.tsv; unlabelled | sed $'s/$/\tsomething else/'; } >test.tsv
     for method in $list; do
         echo "$method"
@@ -32,7 +32,7 @@ methods() {
     done
 }
 
-@test "settings of a method arrive" {
+@test "settings of a method reach it" {
     train data.tsv --quiet -o a.rf --method msp
     train data.tsv --quiet -o b.rf --method msp --threshold 0.999
     "$rf" predict a.rf open.txt >a
@@ -41,15 +41,15 @@ methods() {
     train data.tsv --quiet -o c.rf --method openmax --textoir
     train data.tsv --quiet -o d.rf --method openmax
     ! cmp -s c.rf d.rf
-    # ovr is ans without synthetic negatives
+    # ovr is heads without synthetic negatives
     train data.tsv --quiet -o ovr.rf --method ovr
-    train data.tsv --quiet -o ans.rf --lambda 0
+    train data.tsv --quiet -o heads.rf --method heads --lambda 0
     "$rf" predict ovr.rf --json data.tsv >x
-    "$rf" predict ans.rf --json data.tsv >y
+    "$rf" predict heads.rf --json data.tsv >y
     cmp x y
 }
 
-@test "what cannot be" {
+@test "impossible combinations are refused" {
     run_apart "$rf" train data.tsv -o m.rf --encoder "$tiny" --method magic
     [ "$status" -eq 2 ]
     has "$complaint" 'no method "magic"'
@@ -61,7 +61,7 @@ methods() {
     has "$complaint" "adb does not use texts of no class"
     run_apart "$rf" train data.tsv -o m.rf --encoder "$tiny" --method knncl --checkpoint ck
     [ "$status" -eq 2 ]
-    has "$complaint" "knncl cannot go on from a checkpoint"
+    has "$complaint" "knncl cannot resume from a checkpoint"
     : >empty.txt
     run_apart "$rf" train data.tsv -o m.rf --encoder "$tiny" --method selfsup --open-texts empty.txt
     [ "$status" -eq 1 ]

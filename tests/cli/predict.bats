@@ -62,7 +62,7 @@ setup() {
     json_lines json 'v.map(a => a.text).join("\n")' | cmp - texts
 }
 
-@test "no line, an empty line, no newline at the end, CR" {
+@test "an empty file, an empty line, no newline at the end, CR" {
     : >empty
     run_apart "$rf" predict "$m" empty
     [ "$status" -eq 0 ]
@@ -120,9 +120,9 @@ setup() {
     "$rf" predict "$m" few | cmp - <(grep -v '^    ' plain)
     json_lines json 'v.map(a => a.neighbours.slice(0, 2).map(b => `    ${b.distance.toFixed(3)}  ${b.label}  ${b.text}`).join("\n")).join("\n")' |
         cmp - <(grep '^    ' plain)
-    # all there are, if fewer
+    # fewer than K: all of them
     "$rf" predict "$m" few --json --explain 1000 >json
-    [ "$(json_lines json 'v[0].neighbours.length')" -eq 44 ]
+    [ "$(json_lines json 'v[0].neighbours.length')" -eq 48 ]
     # a model without them says so before it reads anything
     run_apart "$rf" predict "$BATS_FILE_TMPDIR/bare.rf" few --explain 2
     [ "$status" -eq 1 ]
@@ -149,14 +149,14 @@ setup() {
     [ "$(json_lines json 'v[0].neighbours[0].text.length')" -eq 1000 ]
 }
 
-@test "answers come while input is still open" {
+@test "answers are printed while input is still open" {
     mkfifo in
     "$rf" predict "$m" --json --text <in >out &
     pid=$!
     exec 7>in
     for n in 1 2 3; do
         echo "hello $n" >&7
-        until_lines out $n
+        until_lines out $n $pid
         [ "$(wc -l <out)" -eq $n ]
     done
     exec 7>&-
@@ -167,7 +167,7 @@ setup() {
 @test "memory stays the same from 10,000 lines to 100,000, with and without the texts" {
     for options in "" "--json --text"; do
         for n in 10000 100000; do
-            fed_memory $n 'where is my order' "$rf" predict "$m" --threads 2 $options
+            fed_memory $n "$rf" predict "$m" --threads 2 $options < <(yes 'where is my order' | head -n $n)
             eval "peak_$n=$peak"
         done
         echo "$options: $peak_10000 KB, $peak_100000 KB"
@@ -176,18 +176,18 @@ setup() {
     done
 }
 
-@test "a full disk is told; a closed pipe ends it quietly" {
+@test "a full disk is reported; a closed pipe ends it quietly" {
     [ -e /dev/full ] || skip "no /dev/full"
     run bash -c "'$rf' predict '$m' texts 2>&1 >/dev/full"
     [ "$status" -eq 1 ]
     has "$output" "No space left on device"
     for i in $(seq 100); do cat texts; done >many
-    # who started us may have chosen to ignore SIGPIPE
+    # the parent may ignore SIGPIPE, which children inherit
     env --default-signal=PIPE "$rf" predict "$m" many --json 2>complaint | head -n 1 >/dev/null
     [ ! -s complaint ]
 }
 
-@test "models that are none" {
+@test "files that are no models, or damaged ones" {
     bad() { # words, model
         run_apart "$rf" predict "$2" texts
         [ "$status" -eq 1 ]
@@ -211,7 +211,7 @@ setup() {
     done
     { cat "$m"; echo; } >more.rf
     bad "more.rf" more.rf
-    # one bit somewhere
+    # one flipped bit
     for at in 20 $((size / 3)) $((size - 40)) $((size - 1)); do
         node -e 'const fs = require("fs"), b = fs.readFileSync(process.argv[1]);
             b[process.argv[2]] ^= 1; fs.writeFileSync("bit.rf", b)' "$m" $at

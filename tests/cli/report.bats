@@ -24,13 +24,14 @@ setup() {
     cmp r.html r2.html
     has "$(cat r.html)" "<h1>m.rf on test.tsv</h1>"
     "$rf" eval m.rf test.tsv --json >eval.json
-    for figure in accuracy:Accuracy f1:F1 f1_known:F1-known f1_open:F1-open; do
+    for figure in accuracy:Accuracy f1:F1 f1_known:F1-known f1_open:F1-open f1_tested:F1-tested auroc:AUROC; do
         value=$(json_file eval.json "v.${figure%%:*}.toFixed(1)")
         has "$(cat r.html)" "<b>${figure##*:}</b><span class=\"v\">$value<"
     done
+    has "$(cat r.html)" "<b>MCC</b><span class=\"v\">$(json_file eval.json 'v.mcc.toFixed(2)')<"
 }
 
-@test "a sample on the map, and another one by seed" {
+@test "a random sample on the map, another for another seed" {
     "$rf" report m.rf test.tsv -o a.html --max-points 20
     "$rf" report m.rf test.tsv -o b.html --max-points 20 --seed 1
     has "$(cat a.html)" "A random sample of 20 of the 55 texts"
@@ -38,13 +39,13 @@ setup() {
     [ "$status" -eq 1 ]
 }
 
-@test "what a title holds stays text" {
+@test "a title is escaped" {
     "$rf" report m.rf test.tsv -o t.html --title '</title><script>alert(1)</script>'
     has "$(cat t.html)" "<h1>&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;</h1>"
     [ "$(grep -c '<script>alert' t.html)" -eq 0 ]
 }
 
-@test "wrong usage, files that are not there, places that cannot be written" {
+@test "wrong usage, missing files, unwritable outputs" {
     run_apart "$rf" report m.rf test.tsv
     [ "$status" -eq 2 ]
     has "$complaint" "report: wanted MODEL, TEST (a file, or - for standard input) and -o FILE"

@@ -18,14 +18,14 @@ load helpers
     [ "$output" -eq 1 ]
 }
 
-@test "no input, no output" {
+@test "empty input gives empty output" {
     run_apart "$rf" tokenize --encoder "$tiny" /dev/null
     [ "$status" -eq 0 ]
     [ -z "$output" ]
     [ -z "$complaint" ]
 }
 
-@test "max-tokens cuts and keeps the end" {
+@test "max-tokens truncates and keeps [SEP]" {
     run bash -c "echo 'a b c d' | '$rf' tokenize --tokens --max-tokens 4 --encoder '$tiny'"
     [ "$output" = "[CLS] a b [SEP]" ]
 }
@@ -45,7 +45,7 @@ load helpers
     [ "$n_bytes" -gt 100000000 ]
 }
 
-@test "missing things are named" {
+@test "missing files and encoders are named in the message" {
     run_apart "$rf" tokenize --encoder "$tiny" no-such-file
     [ "$status" -eq 1 ]
     has "$complaint" "no-such-file: cannot open: No such file or directory"
@@ -60,7 +60,7 @@ load helpers
     has "$complaint" "Is a directory"
 }
 
-@test "a full disk is told" {
+@test "a full disk is reported" {
     [ -e /dev/full ] || skip "no /dev/full"
     run bash -c "yes hello | head -n 100000 | '$rf' tokenize --encoder '$tiny' 2>&1 >/dev/full"
     [ "$status" -eq 1 ]

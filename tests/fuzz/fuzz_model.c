@@ -40,10 +40,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     rf_save_options o = {.keep_examples = true};
     must(rf_model_save(m, path, &o, NULL) == RF_OK);
     rf_model_free(m);
-    rf_map map;
-    must(rf_map_open(&map, path, NULL) == RF_OK);
-    must(sealed_take_apart(&good, map.data, map.len));
-    rf_map_close(&map);
+    rf_mapping mapping;
+    must(rf_mapping_open(&mapping, path, NULL) == RF_OK);
+    must(sealed_take_apart(&good, mapping.data, mapping.len));
+    rf_mapping_close(&mapping);
     unlink(path);
     return 0;
 }

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     problem p = {0};
     if (!j || !body || size == 0) {
         free(body);
-        job_leave(j);
+        job_detach(j);
         return 0;
     }
     j->options = rf_answer_options_default();
@@ -40,6 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort(); /* an error is JSON, whatever was sent */
     json_decref(back);
     rf_text_release(&t);
-    job_leave(j);
+    job_detach(j);
     return 0;
 }

@@ -11,8 +11,16 @@ make_data() {
     done
 }
 
-milliseconds() {
-    echo $(($(date +%s%N) / 1000000))
+# Waits until the training $pid has logged that many events, or has ended, and then for up to 30 ms
+# more, so that the kill comes before, while and after something is written.
+let_run() { # events
+    local events=()
+    while kill -0 $pid 2>/dev/null; do
+        [ ! -e log ] || mapfile -t events <log
+        [ ${#events[@]} -lt "$1" ] || break
+        sleep 0.005
+    done
+    sleep "0.0$(printf %02d $((RANDOM % 30)))"
 }
 
 met() {
@@ -24,20 +32,17 @@ met() {
     make_data >data.tsv
     train=("$rf" train data.tsv --encoder "$tiny" --epochs 30 --patience 30 --batch 4 --known-rate 0.01
         --head-steps 12 --negatives 64 --quiet)
-    begin=$(milliseconds)
-    "${train[@]}" -o want.rf --threads 2
-    whole=$(($(milliseconds) - begin))
+    "${train[@]}" -o want.rf --threads 2 --log-json log
+    [ "$(wc -l <log)" -ge 40 ]
     RANDOM=20221208
     kills=0 finished=0
-    # Sixty, and more if the machine has become so much slower or faster that one of the
-    # stages was hardly met.
+    # Sixty, and more until both stages have been met often enough.
     : >stages
     while [ $kills -lt 60 ] || { [ $kills -lt 300 ] && ! met; }; do
-        rm -f got.rf
+        rm -f got.rf log
         "${train[@]}" -o got.rf --checkpoint ck --resume --log-json log --threads $((1 + RANDOM % 2)) &
         pid=$!
-        delay=$((RANDOM % (whole * 3 / 4 + 1)))
-        sleep "$((delay / 1000)).$(printf %03d $((delay % 1000)))"
+        let_run $((RANDOM % 12)) # of about 44
         code=0
         kill -9 $pid 2>/dev/null || true
         wait $pid 2>/dev/null || code=$?
@@ -50,12 +55,12 @@ met() {
             [ $code -eq 0 ]
             cmp want.rf got.rf
             finished=$((finished + 1))
-            rm -rf ck log
+            rm -rf ck
         fi
     done
     "${train[@]}" -o got.rf --checkpoint ck --resume
     cmp want.rf got.rf
-    echo "$kills kills, $finished trainings finished in between; whole: $whole ms; last heard of:"
+    echo "$kills kills, $finished trainings finished in between; the last event was of stage:"
     sort stages | uniq -c
     met
 }

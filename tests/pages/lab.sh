@@ -1,12 +1,12 @@
 #!/bin/sh
 # lab.sh - the lab's page in a browser. Does a few runs with the tiny encoder, adds made-up
 # ones, writes pages and drives Chromium over them. Speaks TAP; the exit code follows.
-# Screenshots are left in build/pages.
+# Screenshots are left in build/pages/lab.
 set -eu
 cd "$(dirname "$0")/../.."
 rf=build/ringfence
-out=build/pages
-lab=$out/lab
+out=build/pages/lab
+lab=$out/results
 tiny=$PWD/tests/golden/tiny/encoder
 
 . tests/pages/need_browser.sh

@@ -31,10 +31,10 @@ await test('the report shows every part', () => look('test', desktop, async page
     heat: document.querySelectorAll('.heat tbody td').length,
     series: document.querySelectorAll('.legend button').length,
   }));
-  assert.equal(got.tiles, 6);
+  assert.equal(got.tiles, 9);
   assert.equal(got.figures.length, 4);
   for (const [title, description, drawn] of got.figures) assert.ok(title && description && drawn, title);
-  assert.deepEqual(got.headings, ['Figures', 'How clear the answers are', 'How far the confidence can be believed', 'Map of the texts', 'Classes', 'Worst confusions', 'Texts to look at', 'The model']);
+  assert.deepEqual(got.headings, ['Figures', 'How clear the decisions are', 'How reliable the confidence is', 'Map of the texts', 'Classes', 'Worst confusions', 'Texts worth a look', 'The model']);
   assert.equal(got.classes, 13);
   assert.equal(got.heat, 13 * 13);
   assert.equal(got.series, 10);
@@ -112,7 +112,7 @@ await test('so do the arrow keys', () => look('test', desktop, async page => {
   assert.equal(await tipText(page), null);
 }));
 
-await test('so does a finger, on a phone', () => look('test', phone, async page => {
+await test('so does tapping it, on a phone', () => look('test', phone, async page => {
   const p = await page.evaluate(pointAt, 33);
   await page.touchscreen.tap(p.x, p.y);
   assert.ok(squeeze(await tipText(page)).startsWith(squeeze(p.text)));
@@ -121,7 +121,7 @@ await test('so does a finger, on a phone', () => look('test', phone, async page 
   assert.deepEqual(await page.evaluate(sticksOut), []);
 }));
 
-await test('the legend brings out one class', () => look('test', desktop, async page => {
+await test('the legend highlights one class', () => look('test', desktop, async page => {
   const bright = () => page.locator('.pts').evaluateAll(p => p.filter(e => +getComputedStyle(e).opacity > 0.5).length);
   const all = await bright(), button = page.locator('.legend button').nth(2);
   await button.click();
@@ -151,7 +151,7 @@ for (const [name, options] of Object.entries({ light: desktop, dark }))
       if (name === 'dark' || file === 'gallery') await shot(page, file + '-' + name);
     }));
 
-await test('on paper', () => look('test', dark, async page => {
+await test('in print', () => look('test', dark, async page => {
   await page.emulateMedia({ media: 'print' });
   await page.setViewportSize({ width: 718, height: 1000 }); // A4 less its margins
   const { bad } = await page.evaluate(lowContrast);
@@ -163,12 +163,12 @@ await test('on paper', () => look('test', dark, async page => {
   await shot(page, 'print');
 }));
 
-await test('without scripts everything but the pointing is there', () => look('test', { ...desktop, javaScriptEnabled: false }, async page => {
-  assert.equal(await page.locator('.tiles > li').count(), 6);
+await test('without scripts only the tooltips are missing', () => look('test', { ...desktop, javaScriptEnabled: false }, async page => {
+  assert.equal(await page.locator('.tiles > li').count(), 9);
   assert.ok(await page.locator('.pts').count() >= 9);
 }));
 
-for (const [name, words] of Object.entries({ known: 'has no open text', open: 'has no text of a known class', one: 'Of 1 text of' }))
+for (const [name, words] of Object.entries({ known: 'has no open texts', open: 'has no texts of known classes', one: 'Of 1 text of' }))
   await test(`a test set of ${name} text`, () => look(name, desktop, async page => {
     assert.ok((await page.locator('main').innerText()).includes(words));
     assert.equal((await page.evaluate(pointAt, 0)).n, rows(name).length);

@@ -1,11 +1,11 @@
 #!/bin/sh
 # run.sh - pages in a browser. Builds sample reports with a model that is trained in
 # seconds, and a gallery of charts, then drives Chromium over them. Speaks TAP; the exit
-# code follows. Screenshots are left in build/pages.
+# code follows. Screenshots are left in build/pages/report.
 set -eu
 cd "$(dirname "$0")/../.."
 rf=build/ringfence
-out=build/pages
+out=build/pages/report
 tiny=tests/golden/tiny/encoder
 mkdir -p "$out"
 

@@ -1,10 +1,10 @@
 /*
- * fail_malloc.c - no memory for the workers of a server, from outside
+ * fail_malloc.c - makes allocations of the workers of a server fail
  *
  * Preloaded (LD_PRELOAD) into `ringfence serve`. While the file named by RF_FAIL_FILE is
  * there, every RF_FAIL_EVERY-th allocation in a thread whose name begins with "rf-worker"
- * fails. The other threads have all the memory they want. Nothing here allocates, and
- * nothing is kept per thread: both could come back to malloc.
+ * fails. Other threads are not affected. Nothing here allocates or uses thread-local
+ * storage, as both could call malloc.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,7 +18,7 @@
 #define SHOWN __attribute__((visibility("default")))
 #define WORKER "rf-worker"
 
-/* The C library's own, under the names it keeps for such purposes. */
+/* glibc's own functions, exported for this purpose. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);

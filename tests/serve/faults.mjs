@@ -1,6 +1,6 @@
-// faults.mjs DIR - the service among bad clients, bad requests and bad days. Models in DIR.
-// Prints TAP. Every test is bounded in time; the whole takes about two minutes, with a
-// sanitizer's build (RF_SLOW=1) too.
+// faults.mjs DIR - the service under bad clients, bad requests and bad conditions. Models in DIR.
+// Prints TAP. Every test has a time limit; all of them take about two minutes, also with a
+// sanitizer build (RF_SLOW=1).
 import { done, note } from './lib.mjs';
 
 const begin = Date.now();

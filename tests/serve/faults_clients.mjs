@@ -1,107 +1,101 @@
 // faults_clients.mjs - clients that are slow, idle, gone, or too many
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { classifyBytes, keepAlive, metric, metrics, modelA, note, patience, predict, Raw, refused, request, scaled, Server, skip, sleep, slow, test, texts, together, until, within } from './lib.mjs';
+import { attempts, classifyBytes, keepAlive, metric, metrics, modelA, note, patience, predict, Raw, refused, request, scaled, Server, skip, sleep, slow, test, texts, together, until } from './lib.mjs';
 
 const fine = { text: 'how do i pay' };
 
-// Asks all the time until the promise is settled; how long the slowest took.
-async function meanwhile(server, promise, check) {
-  let over = false, worst = 0, n = 0;
-  const end = promise.finally(() => { over = true; });
-  end.catch(() => {}); // awaited below
-  while (!over) {
-    const begin = Date.now();
-    check((await server.classify(fine)).json);
-    worst = Math.max(worst, Date.now() - begin);
-    n++;
-    await sleep(20);
-  }
-  await end;
-  assert.ok(n > 0);
-  return worst;
-}
-
-// A byte now and then, until the server closes: after how many seconds that was.
-async function drip(server, first, bytes) {
-  const begin = Date.now(), c = await server.raw();
-  c.send(first);
-  let i = 0;
-  const timer = setInterval(() => c.send(bytes[i++ % bytes.length]), 200);
-  try {
-    await c.rest();
-  } finally {
-    clearInterval(timer);
-  }
-  return (c.end - begin) / 1000;
+// Slow and silent clients, 20 of each kind: a byte now and then, or none. Each is {what, raw, begin,
+// limit (seconds that it has on `server`), timer}.
+async function slowClients(limits, server) {
+  const head = 'POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n', all = [];
+  const add = async (what, limit, first, drip = []) => {
+    const begin = performance.now(), raw = await server.raw();
+    let i = 1;
+    raw.send(first, ...drip.slice(0, 1));
+    all.push({ what, raw, begin, limit, timer: drip.length && setInterval(() => raw.send(drip[i++ % drip.length]), 200).unref() });
+  };
+  const answered = async () => {
+    const raw = await server.raw(), begin = performance.now();
+    raw.send(request('GET', '/healthz'));
+    await raw.answer();
+    all.push({ what: 'silence after an answer', raw, begin, limit: limits.idle });
+  };
+  await Promise.all(Array.from({ length: 20 }, () => [
+    add('slow headers', limits.receive, 'G', [...'ET / HTTP/1.1\r\nX: ' + 'y'.repeat(200)]),
+    add('slow body', limits.receive, head + 'Content-Length: 5000\r\n\r\n', [' ']),
+    add('slow chunks', limits.receive, head + 'Transfer-Encoding: chunked\r\n\r\n', ['1\r\n', ' ', '\r\n']),
+    add('header after header', limits.receive, head + 'X: ', ['y', '\r\nZ: ']),
+    add('silence', limits.receive, ''), answered()]).flat());
+  return all;
 }
 
 export async function run() {
   const want = predict(modelA, [fine.text])[0], right = got => assert.deepEqual(got, want);
-  const server = await Server.start([modelA, '--receive-timeout', '4', '--idle-timeout', '5']);
+  const limits = { receive: 4, idle: 5 };
+  const server = await Server.start([modelA, '--receive-timeout', String(limits.receive), '--idle-timeout', String(limits.idle)]);
   const level = server.fds();
-  const soon = (s, from, what) => assert.ok(s > from - 0.1 && s < from + 10 * patience, `${what}: closed after ${s.toFixed(1)} s, wanted about ${from}`);
 
-  await test('clients: slow headers, slow bodies, silence: closed in time, others are answered', async () => {
-    const drips = [];
-    const head = 'POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
-    for (let i = 0; i < 20; i++) {
-      drips.push(drip(server, 'G', [...'ET / HTTP/1.1\r\nX: ' + 'y'.repeat(200)]).then(s => soon(s, 4, 'slow headers')));
-      drips.push(drip(server, head + 'Content-Length: 5000\r\n\r\n', [' ']).then(s => soon(s, 4, 'slow body')));
-      drips.push(drip(server, head + 'Transfer-Encoding: chunked\r\n\r\n', ['1\r\n', ' ', '\r\n']).then(s => soon(s, 4, 'slow chunks')));
-      drips.push(drip(server, head + 'X: ', ['y', '\r\nZ: ']).then(s => soon(s, 4, 'header after header')));
-      drips.push((async () => { const b = Date.now(), c = await server.raw(); await c.rest(); soon((c.end - b) / 1000, 4, 'silence'); })());
-      drips.push((async () => { const c = await server.raw(), b = Date.now(); c.send(request('GET', '/healthz')); await c.answer(); await c.rest(); soon((c.end - b) / 1000, 5, 'silence after an answer'); })());
+  await test('clients: slow and silent clients are closed, not before their time is up', async () => {
+    // Bytes keep coming until the server closes: if they bought time, it never would.
+    for (const c of await slowClients(limits, server)) {
+      await c.raw.rest().finally(() => clearInterval(c.timer));
+      const seconds = (c.raw.end - c.begin) / 1000;
+      assert.ok(seconds > c.limit - 0.1, `${c.what}: closed after ${seconds.toFixed(1)} s, wanted ${c.limit}`);
     }
-    const worst = await meanwhile(server, Promise.all(drips), right);
-    note(`120 slow and silent clients; the slowest of the others waited ${worst} ms`);
-    assert.ok(worst < 3500 * patience, `another client waited ${worst} ms`); // for none of those
   });
-  await test('clients: one that is quick each time is never closed for being there long', async () => {
-    const agent = keepAlive(1), begin = Date.now();
-    const sockets = new Set();
-    for (let i = 0; Date.now() - begin < 6500; i++) {
-      const a = await server.classify(fine, { agent, headers: { 'X-Number': i } });
-      right(a.json);
-      Object.values(agent.freeSockets).flat().forEach(s => sockets.add(s));
-      await sleep(400);
-    }
-    assert.ok(sockets.size <= 1, `${sockets.size} connections`);
-    agent.destroy();
+  await test('clients: slow and silent clients hold up nobody', async () => {
+    const s = await Server.start([modelA, '--receive-timeout', '900', '--idle-timeout', '900']);
+    const clients = await slowClients({ receive: 900, idle: 900 }, s);
+    await until(async () => metric(await metrics(s), 'ringfence_connections') > clients.length || 'fewer', 'slow clients, connected');
+    await until(() => s.unread() === 0 || s.unread(), 'bytes not read');
+    for (let i = 0; i < 20; i++) right((await s.classify(fine)).json);
+    assert.deepEqual(clients.filter(c => c.raw.end).map(c => c.what), [], 'closed before their time');
+    for (const c of clients) { clearInterval(c.timer); c.raw.drop(); }
+    await s.stop();
   });
-  await test('clients: nothing of them is left', async () => {
+  await test('clients: a quick one may stay connected longer than any timeout', async () => {
+    // A busy machine may leave a gap in which the server rightly closes: then again.
+    await attempts(5, async () => {
+      const agent = keepAlive(1), sockets = new Set();
+      for (let i = 0; i < 10 * (limits.idle + 1); i++) { // 100 ms each, at least
+        right((await server.classify(fine, { agent, headers: { 'X-Number': i } })).json);
+        Object.values(agent.freeSockets).flat().forEach(s => sockets.add(s));
+        await sleep(100);
+      }
+      agent.destroy();
+      return sockets.size <= 1 || `${sockets.size} connections`;
+    }, 'one connection for all requests');
+  });
+  await test('clients: none of them leaves anything behind', async () => {
     await until(() => server.fds() <= level || server.fds(), `open files, wanted ${level}`);
     await until(async () => metric(await metrics(server), 'ringfence_connections') <= 1 || 'more than one', 'connections');
     await server.stop();
   });
 
-  await test('clients: one that reads nothing of a big answer is closed, and its memory freed', async () => {
+  await test('clients: those that never read a large answer are closed, and the memory freed', async () => {
     const s = await Server.start([modelA, '--send-timeout', '2', '--deadline', '300', '--max-text', '1K', '--queue', '20000']);
     right((await s.classify(fine)).json);
     const all = texts(slow ? 1400 : 2000, 31), n = slow ? 2 : 6;
     const big = { texts: all, explain: 100 };
     const size = (await s.classify(big)).text.length; // warm
     await s.classify(big);
-    const before = s.rss(), files = s.fds();
-    const c = await Promise.all(Array.from({ length: n }, () => Raw.connect(s.port)));
+    const before = s.rss(), files = s.fds(), sent = async () => metric(await metrics(s), 'ringfence_requests_total', { endpoint: '/v1/classify', code: 200 });
+    const c = await Promise.all(Array.from({ length: n }, () => Raw.connect(s.port))), already = await sent();
     c.forEach((x, i) => x.pause().send(i % 2 ? classifyBytes(big) : classifyBytes(big, { Accept: 'application/x-ndjson' })));
-    const begin = Date.now();
-    let peak = 0, busy = 0;
-    const watch = setInterval(() => { if (!s.alive()) return clearInterval(watch); peak = Math.max(peak, s.rss()); busy = Math.max(busy, s.fds()); }, 20);
-    s.ended.then(() => clearInterval(watch));
-    await sleep(700);
-    const others = await meanwhile(s, until(() => (busy >= files + n && s.fds() <= files + 1) || `${s.fds() - files} more than before`, 'open files'), right);
-    clearInterval(watch);
-    const took = (Date.now() - begin) / 1000;
-    note(`${n} answers of ${(size / 1048576).toFixed(1)} MiB unread: closed after ${took.toFixed(1)} s, others waited at most ${others} ms, RSS ${before.toFixed(0)}, at most ${peak.toFixed(0)}, then ${s.rss().toFixed(0)} MiB`);
-    assert.ok(size > 8 << 20, 'the answer fits the buffers of the kernel, so nothing was tested');
+    await until(async () => await sent() === already + n || 'not all', 'answers on their way');
+    const full = s.rss();
+    right((await s.classify(fine)).json); // others are served meanwhile
+    await until(() => s.fds() <= files + 1 || `${s.fds() - files} more than before`, 'open files');
+    note(`${n} answers of ${(size / 1048576).toFixed(1)} MiB unread: RSS ${before.toFixed(0)}, then ${full.toFixed(0)}, then ${s.rss().toFixed(0)} MiB`);
+    assert.ok(size > 8 << 20, 'the answer fits into the buffers of the kernel, so nothing was tested');
     if (!slow) await until(() => s.rss() < before + 24 || s.rss(), `RSS in MiB, wanted ${before} + 24`);
     c.forEach(x => x.drop());
     await s.stop();
   });
 
-  await test('clients: those that read slowly but steadily get all of it, in the time there is', async () => {
-    const s = await Server.start([modelA, '--send-timeout', '100', '--deadline', '300']), all = texts(2000, 31), c = await s.raw();
+  await test('clients: those that read slowly but steadily get all of their answer', async () => {
+    const s = await Server.start([modelA, '--send-timeout', '900', '--deadline', '900']), all = texts(2000, 31), c = await s.raw();
     const wanted = predict(modelA, all, '--explain', '100');
     c.send(classifyBytes({ texts: all, explain: 100 }));
     const timer = setInterval(() => { c.pause(); setTimeout(() => c.socket.resume(), 15); }, 20);
@@ -113,47 +107,46 @@ export async function run() {
   });
 
   const idle = Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' })) > 5000 ? scaled(2000) : 0;
-  const name = 'clients: 2,000 idle connections do no harm, cost little, and are closed';
-  if (!idle) skip(name, 'ulimit -n is below 5,000');
-  else await test(name, async () => {
-    // Time to open them all before the first is closed, ten times as much as a tenth of them takes.
-    const quick = await Server.start([modelA]), start = Date.now();
-    (await Promise.all(Array.from({ length: idle / 10 }, () => quick.raw()))).forEach(x => x.drop());
-    await quick.stop();
-    const s = await Server.start([modelA, '--idle-timeout', String(Math.min(60, 4 + Math.ceil((Date.now() - start) / 100)))]);
+  const open = async s => {
+    const all = [];
+    while (all.length < idle) all.push(...await Promise.all(Array.from({ length: Math.min(100, idle - all.length) }, () => s.raw())));
+    return all;
+  };
+  const idleTest = (name, f) => idle ? test(name, f) : skip(name, 'ulimit -n is below 5,000');
+  await idleTest('clients: 2,000 idle connections hold up nobody and take little memory', async () => {
+    const s = await Server.start([modelA, '--idle-timeout', '900', '--receive-timeout', '900']);
     right((await s.classify(fine)).json);
-    const before = s.rss(), files = s.fds(), threads = s.threads(), c = [];
-    while (c.length < idle) c.push(...await Promise.all(Array.from({ length: Math.min(100, idle - c.length) }, () => s.raw())));
-    await until(() => s.fds() >= files + idle || s.fds(), `open files, wanted ${files + idle}`);
-    const full = s.rss();
-    let worst = 0;
-    for (let i = 0; i < 30; i++) {
-      const begin = Date.now();
-      right((await s.classify(fine)).json);
-      worst = Math.max(worst, Date.now() - begin);
-    }
+    const before = s.rss(), threads = s.threads(), c = await open(s);
+    await until(async () => metric(await metrics(s), 'ringfence_connections') > idle || 'fewer', 'idle clients, connected');
+    for (let i = 0; i < 30; i++) right((await s.classify(fine)).json);
+    const each = (s.rss() - before) * 1024 / idle;
     assert.equal(s.threads(), threads);
-    note(`${idle} idle connections: ${((full - before) * 1024 / idle).toFixed(1)} KiB each; the slowest other waited ${worst} ms`);
-    assert.ok(worst < 2000 * patience, `another client waited ${worst} ms`);
-    assert.ok((full - before) * 1024 / idle < 64 * patience, 'more than 64 KiB for an idle connection');
-    const begin = Date.now();
-    await Promise.all(c.map(x => within(90000 * patience, x.closed, 'still open')));
+    assert.equal(c.filter(x => x.end).length, 0, 'closed before their time');
+    note(`${idle} idle connections: ${each.toFixed(1)} KiB each`);
+    assert.ok(each < 64 * patience, 'more than 64 KiB for an idle connection');
     c.forEach(x => x.drop());
-    note(`closed ${((Date.now() - begin) / 1000).toFixed(1)} s later`);
+    await s.stop();
+  });
+  await idleTest('clients: 2,000 idle connections are closed when their time is up', async () => {
+    const s = await Server.start([modelA, '--idle-timeout', '2', '--receive-timeout', '2']), files = s.fds();
+    for (const x of await open(s)) await x.rest();
     await until(() => s.fds() <= files || s.fds(), `open files, wanted ${files}`);
     right((await s.classify(fine)).json);
     await s.stop();
   });
 
   await together([
-    ['clients: beyond --max-connections they wait, and are then answered', async () => {
+    ['clients: beyond --max-connections they wait until one has gone', async () => {
       const s = await Server.start([modelA, '--max-connections', '10', '--receive-timeout', '300']);
-      const held = [];
-      for (let i = 0; i < 10; i++) { const c = await s.raw(); c.send(request('GET', '/healthz')); await c.answer(); held.push(c); }
-      held.forEach(c => c.send('GET /healthz HTTP/1.1\r\n')); // idle ones are closed soon when there are so many
+      // Idle ones would be closed soon when there are so many: the next request begins with the end of the last.
+      const held = [], begin = 'GET /healthz HTTP/1.1\r\n', end = 'Host: localhost\r\n\r\n';
+      for (let i = 0; i < 10; i++) { const c = await s.raw(); c.send(begin + end + begin); await c.answer(); held.push(c); }
       const late = await s.raw();
       late.send(classifyBytes(fine));
-      await sleep(600);
+      for (let i = 0; i < 20; i++) { // others are served, again and again
+        held[0].send(end + begin);
+        await held[0].answer();
+      }
       assert.equal(late.bytes().length, 0, `answered beyond the limit: ${late.bytes()}`);
       assert.ok(!late.end, 'closed instead of kept waiting');
       held[3].drop();
@@ -161,7 +154,7 @@ export async function run() {
       [...held, late].forEach(c => c.drop());
       await s.stop();
     }],
-    ['clients: --max-per-address refuses more', async () => {
+    ['clients: --max-per-address refuses more of them', async () => {
       const s = await Server.start([modelA, '--max-per-address', '3']), held = [];
       for (let i = 0; i < 3; i++) { const c = await s.raw(); c.send(request('GET', '/healthz')); await c.answer(); held.push(c); }
       const late = await s.raw();
@@ -172,27 +165,27 @@ export async function run() {
       held.forEach(c => c.drop());
       await s.stop();
     }],
-    ['clients: gone before their answer: their texts are left out', async () => {
+    ['clients: the texts of those that leave before their answer are dropped', async () => {
       const s = await Server.start([modelA, '--workers', '1', '--max-body', '64M']), all = texts(slow ? 40 : 300, 32, 12000);
-      const begin = Date.now();
-      await s.classify({ texts: all });
-      const one = Date.now() - begin;
-      for (let i = 0; i < 12; i++) {
+      const queued = async () => metric(await metrics(s), 'ringfence_queue_texts');
+      for (let i = 0; i < 8; i++) {
         const c = await s.raw();
+        await until(async () => await queued() === 0 || 'not empty', 'the queue');
         c.send(i % 2 ? classifyBytes({ texts: all }) : classifyBytes({ texts: all }, { Accept: 'application/x-ndjson' }));
-        if (i % 2 === 0) while (!c.bytes().length && !c.end) await sleep(2);
-        else await sleep(30);
-        i % 3 ? c.drop() : c.reset();
+        if (i % 2 === 0) await c.some();
+        else await until(async () => await queued() > 0 || 'empty', 'the queue');
+        i % 4 ? c.reset() : c.drop(); // after a mere close, the client of a list could still be reading
       }
-      const left = Date.now();
-      await until(async () => metric(await metrics(s), 'ringfence_queue_texts') === 0 || 'not empty', 'the queue');
+      await until(async () => await queued() === 0 || 'not empty', 'the queue');
       right((await s.classify(fine)).json);
-      note(`12 clients gone: queue empty after ${Date.now() - left} ms; one such request takes ${one} ms`);
+      const done = metric(await metrics(s), 'ringfence_texts_total') - 1;
+      note(`8 clients left: ${done} of their ${8 * all.length} texts were classified`);
+      assert.ok(done < 8 * all.length, 'all texts were classified');
       await s.stop();
     }],
   ]);
 
-  await test('clients: a full queue says 429 at once, and what was taken is answered', async () => {
+  await test('clients: a full queue refuses with 429, and what it has accepted is answered', async () => {
     const s = await Server.start([modelA, '--workers', '1', '--threads', '1', '--queue', '100', '--max-texts', '100', '--max-body', '64M', '--deadline', '300']);
     const all = texts(80, 33, slow ? 2000 : 12000), wanted = predict(modelA, all);
     const asked = await Promise.all(Array.from({ length: 24 }, async () => { const a = await s.classify({ texts: all }, { timeout: 60000 }); a.at = Date.now(); return a; }));
@@ -207,14 +200,16 @@ export async function run() {
     note(`24 requests of 80 texts for a queue of 100: ${taken.length} taken, ${full.length} refused`);
     right((await s.classify(fine)).json);
     await until(async () => metric(await metrics(s), 'ringfence_queue_texts') === 0 || 'not empty', 'the queue');
-    // While a long one is at work, a refusal does not wait for it.
-    let over = false;
-    const busy = s.classify({ texts: texts(95, 35, slow ? 2000 : 12000) }).finally(() => { over = true; });
-    await until(async () => over || metric(await metrics(s), 'ringfence_queue_texts') > 1 || 'not there', 'a long one in the queue');
-    const quick = await s.classify({ texts: texts(99, 36) });
-    if (quick.status === 429) assert.ok(!over || quick.ms < 300 * patience, `429 after ${quick.ms} ms`);
-    else note('the queue was never full for the last one');
-    assert.equal((await busy).status, 200);
+    // A refusal does not wait for the work that is in progress.
+    await attempts(20, async () => {
+      let over = false;
+      const waiting = async () => metric(await metrics(s), 'ringfence_queue_texts');
+      const busy = s.classify({ texts: texts(95, 35, slow ? 2000 : 12000) }).finally(() => { over = true; });
+      await until(async () => over || await waiting() > 1 || 'not there', 'a long one in the queue');
+      const quick = await s.classify({ texts: texts(99, 36) }), left = await waiting();
+      assert.equal((await busy).status, 200);
+      return quick.status === 429 && left > 0 || `status ${quick.status}, ${left} texts of the long one waiting`;
+    }, 'a refusal during a long request');
     await s.stop();
   });
 }

@@ -1,4 +1,4 @@
-// faults_json.mjs - bodies that are nearly right
+// faults_json.mjs - malformed and unusual bodies
 import assert from 'node:assert/strict';
 import { modelA, predict, refused, runProgram, Server, test } from './lib.mjs';
 
@@ -25,7 +25,7 @@ export async function run() {
       '{"text": "a\nb"}', '{"text": "a\tb"}', '{"text": "\\x41"}', '{"text": "\\u12"}', '{"text": "\\uZZZZ"}', '\u0000', 'nul', '[1,', '{"a" "b"}', '{"text": 01}'])
       await bad(body, 'bad_json', '');
   });
-  await test('JSON: another shape', async () => {
+  await test('JSON: wrong structure', async () => {
     for (const body of ['null', 'true', '3', '"x"', '[]', '["x"]', '[{"text": "x"}]', '{}', '{"top_k": 3}', '{"text": "x", "texts": ["y"]}']) await bad(body, 'bad_request', '');
   });
   await test('JSON: wrong types, each with its pointer', async () => {
@@ -51,10 +51,10 @@ export async function run() {
     assert.equal((await raw(server, '{"text": "x"}', 'application/json', '/v1/classify?top_k=1')).json.ranking.length, 1);
     assert.equal((await raw(server, '{"text": "x", "top_k": 2}', 'application/json', '/v1/classify?top_k=1')).json.ranking.length, 2);
   });
-  await test('JSON: minus nought is nought', async () => {
+  await test('JSON: -0 is 0', async () => {
     assert.deepEqual((await raw(server, '{"text": "x", "top_k": -0}')).json, predict(modelA, ['x'], '--top', '0')[0]);
   });
-  await test('JSON: keys twice, keys unknown', async () => {
+  await test('JSON: duplicate and unknown keys', async () => {
     for (const body of ['{"text": "x", "text": "y"}', '{"text": "x", "top_k": 1, "top_k": 1}', '{"text": "x", "te\\u0078t": "y"}']) await bad(body, 'bad_json');
     await bad('{"text": "x", "nope": 1}', 'bad_request', '/nope');
     await bad('{"text": "x", "": 1}', 'bad_request', '/');
@@ -95,17 +95,17 @@ export async function run() {
     }
     await bad(Buffer.from('{"text": "x"}', 'utf16le'), 'bad_json');
   });
-  await test('JSON: a byte order mark is no JSON', async () => {
+  await test('JSON: a byte order mark is not JSON', async () => {
     await bad('\ufeff{"text": "x"}', 'bad_json');
     await same('{"text": "\ufeffx"}', '\ufeffx');
   });
-  await test('text/plain that is not UTF-8: as `ringfence predict` reads it', async () => {
+  await test('text/plain that is not UTF-8 is read as `ringfence predict` reads it', async () => {
     const body = bytes('caf', 0xe9, '\n', 0xff, 0xfe, '\nfine\n'), a = await raw(server, body, 'text/plain');
     assert.equal(a.status, 200, a.text);
     const want = runProgram(['predict', modelA, '--json'], body).out.trim().split('\n').map(l => JSON.parse(l));
     assert.deepEqual(a.json.answers, want);
   });
-  await test('JSON: odd but right', async () => {
+  await test('JSON: unusual but valid', async () => {
     await same(' \r\n\t{ "text" : "x" } \n', 'x');
     await same('{"\\u0074ext": "x"}', 'x');
     await same('{"text": "\\/\\"\\\\\\b\\f\\n\\r\\t"}'.replace('\\n', ''), '/"\\\b\f\r\t');
@@ -113,7 +113,7 @@ export async function run() {
     for (let i = 0; i < 50; i++) assert.deepEqual((await raw(server, '{"texts": []}')).json, { answers: [] });
     assert.equal((await raw(server, '\n \n', 'application/x-ndjson')).status, 200);
   });
-  await test('after all that it answers, and ends with code 0', async () => {
+  await test('JSON: after all that it still answers, and exits with 0', async () => {
     await same('{"text": "how do i pay"}', 'how do i pay');
     await server.stop();
   });

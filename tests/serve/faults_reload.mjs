@@ -1,15 +1,15 @@
-// faults_reload.mjs - the model file replaced under load, by good ones and by bad ones
+// faults_reload.mjs - replacing the model file under load, by good and by bad ones
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { dir, metric, metrics, modelA, modelB, note, predict, refused, request, scaled, Server, sleep, slow, test, texts, until } from './lib.mjs';
+import { attempts, dir, metric, metrics, modelA, modelB, note, predict, refused, request, scaled, Server, slow, test, texts, until } from './lib.mjs';
 import { load, settled } from './load.mjs';
 
 const token = 'reload-token-0123456789', headers = { Authorization: `Bearer ${token}` };
 const served = path.join(dir, 'reloaded.rf'), tokenFile = path.join(dir, 'reload-token');
 const bytes = { a: fs.readFileSync(modelA), b: fs.readFileSync(modelB) };
 
-// Another file over the served one, as a whole.
+// Replaces the served file atomically.
 function put(content) {
   fs.writeFileSync(served + '.new', content);
   fs.renameSync(served + '.new', served);
@@ -18,7 +18,7 @@ const about = async s => (await s.ask('GET', '/v1/model', { headers })).json.ser
 const maps = s => fs.readFileSync(`/proc/${s.pid}/maps`, 'utf8').split('\n').length;
 
 export async function run() {
-  fs.rmSync(served, { recursive: true, force: true }); // of a run that was broken off
+  fs.rmSync(served, { recursive: true, force: true }); // of an aborted run
   fs.writeFileSync(tokenFile, token + '\n');
   const all = texts(60, 41), want = { a: predict(modelA, all), b: predict(modelB, all) }, explained = predict(modelA, all, '--explain', '2');
   for (const k of ['a', 'b']) want[k] = want[k].map(x => JSON.stringify(x));
@@ -37,7 +37,7 @@ export async function run() {
       const i = n++ % 60;
       if (who === 0) return { body: { texts: all }, headers, right: a => { assert.equal(a.status, 200, a.text); a.json.answers.forEach(isOne); } };
       if (who === 1) return { body: { texts: all }, headers: { ...headers, Accept: 'application/x-ndjson' }, right: a => { assert.equal(a.status, 200, a.text); assert.equal(a.lines.length, 60); a.lines.forEach(isOne); } };
-      // One of the two models has examples: whichever is asked, it is an answer or 422.
+      // One of the two models has examples: the result is an answer or 422.
       if (who === 2) return { body: { text: all[i], explain: 2 }, headers, right: a => { if (a.status === 200) assert.deepEqual(a.json, explained[i]); else { refused(a, 422, 'no_examples'); seen.refused++; } } };
       return { body: { text: all[i] }, headers, right: a => { assert.equal(a.status, 200, a.text); isOne(a.json, i); } };
     });
@@ -53,14 +53,14 @@ export async function run() {
         s.signal('SIGHUP');
         await until(async () => (await about(s)).generation === i + 1 || (await about(s)).generation, `generation, wanted ${i + 1}`);
       }
-      // From now on the new one answers.
+      // From now on the new model answers.
       assert.equal(JSON.stringify((await s.classify({ text: all[i % 60] }, { headers })).json), want[k][i % 60], `after reload ${i}`);
       if (i === Math.ceil(rounds / 5)) early = { rss: s.rss(), fds: s.fds(), maps: maps(s), threads: s.threads() };
     }
     const counts = await settled(clients);
     note(`${rounds} reloads, ${counts.answered} requests answered (${seen.a} texts by one model, ${seen.b} by the other, ${seen.refused} without examples), 0 lost`);
-    assert.ok(seen.a > 100 && seen.b > 100, 'too little load to show anything');
-    let m; // a reload is counted just after it is seen
+    assert.ok(seen.a > 100 && seen.b > 100, 'too little load to prove anything');
+    let m; // a reload is counted just after it takes effect
     await until(async () => { m = await metrics(s, { headers }); return metric(m, 'ringfence_reloads_total', { result: 'ok' }) >= rounds || 'fewer'; }, 'reloads counted');
     assert.equal(metric(m, 'ringfence_reloads_total', { result: 'ok' }), rounds);
     assert.equal(metric(m, 'ringfence_reloads_total', { result: 'failed' }), 0);
@@ -73,7 +73,7 @@ export async function run() {
     await s.stop();
   }, 240);
 
-  await test('reload: two at once, and fifty signals in a row, end in the newest file', async () => {
+  await test('reload: ten requests and fifty signals at once end with the newest file', async () => {
     put(bytes.a);
     const s = await Server.start([served, '--token-file', tokenFile]);
     for (let i = 0; i < 50; i++) s.signal('SIGHUP');
@@ -87,13 +87,12 @@ export async function run() {
     await s.stop();
   });
 
-  await test('reload: asked for by a client that has closed its side, which the server sees late', async () => {
+  await test('reload: requested by a client that shuts down its sending side', async () => {
     const s = await Server.start([served, '--token-file', tokenFile]);
     for (let i = 2; i < 7; i++) {
       const c = await s.raw();
-      s.signal('SIGSTOP'); // so that request and end are there together
-      c.send(request('POST', '/v1/reload', headers)).shut();
-      await sleep(100);
+      s.signal('SIGSTOP'); // so that the request and the shutdown arrive together
+      await c.send(request('POST', '/v1/reload', headers)).shut().finished;
       s.signal('SIGCONT');
       assert.equal((await c.answer()).json.generation, i);
       c.drop();
@@ -101,25 +100,23 @@ export async function run() {
     await s.stop();
   });
 
-  await test('reload during a batch: the old model goes when the batch is done, asked or not', async () => {
+  await test('reload during a batch: the old model is freed when the batch is done', async () => {
     put(bytes.a);
     const s = await Server.start([served, '--token-file', tokenFile, '--workers', '1', '--threads', '1', '--max-body', '64M', '--batch-tokens', '1000000']);
-    const models = () => new Set([...fs.readFileSync(`/proc/${s.pid}/maps`, 'utf8').matchAll(/(\d+) +\/memfd:ringfence-model/g)].map(m => m[1])).size;
-    for (let i = 2; ; i++) {
-      const busy = s.classify({ texts: texts(slow ? 100 : 500, 34, 12000) }, { headers });
-      await until(async () => metric(await metrics(s, { headers }), 'ringfence_requests_active') > 1 || 'not yet', 'the batch');
-      await sleep(10 * 2 ** (i - 2)); // somewhere the batch has begun and is not done
-      assert.equal((await s.ask('POST', '/v1/reload', { headers })).json.generation, i);
-      const caught = models() === 2; // else the batch had not begun, or was done
+    const models = async () => metric(await metrics(s, { headers }), 'ringfence_models_in_memory');
+    await attempts(6, async i => {
+      const before = s.workerTicks(), busy = s.classify({ texts: texts((slow ? 50 : 250) * (i + 1), 34, 12000) }, { headers });
+      await until(() => s.workerTicks() > before + 1 || 'idle', 'the worker'); // has begun the batch
+      assert.equal((await s.ask('POST', '/v1/reload', { headers })).json.generation, i + 2);
+      const held = await models(); // 1, if the batch was done before the reload
       assert.equal((await busy).status, 200);
-      await until(() => models() === 1 || models(), 'models in memory');
-      if (caught) break;
-      assert.ok(i < 11, 'the worker was never at work');
-    }
+      await until(async () => (await models()) === 1 || (await models()), 'models in memory');
+      return held === 2 || `${held} in memory`;
+    }, 'models during the batch');
     await s.stop();
   });
 
-  await test('reload: written into, cut and removed, the file of a running service does it no harm', async () => {
+  await test('reload: overwriting, truncating or removing the file does no harm', async () => {
     put(bytes.a);
     const s = await Server.start([served, '--token-file', tokenFile]);
     const same = async () => {
@@ -141,7 +138,7 @@ export async function run() {
     await s.stop();
   });
 
-  await test('reload: damaged, cut, empty, missing, a directory: 422, said so, the old one serves', async () => {
+  await test('reload: a bad file gets 422 and a log line, and the old model stays', async () => {
     put(bytes.a);
     const s = await Server.start([served, '--token-file', tokenFile]);
     const damaged = Buffer.from(bytes.b);

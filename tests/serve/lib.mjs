@@ -1,6 +1,6 @@
-// lib.mjs - what the tests of the service share: TAP, a server under watch, clients.
-// The program is RF_PROGRAM, or build/ringfence. RF_SLOW=1 says that it is a sanitizer's
-// build: counts shrink and waits grow.
+// lib.mjs - shared by the tests of the service: TAP, a server to observe, clients.
+// The program is RF_PROGRAM, or build/ringfence. RF_SLOW=1 means a sanitizer build: counts shrink
+// and time limits grow.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -12,8 +12,9 @@ export const root = path.resolve(import.meta.dirname ?? path.dirname(new URL(imp
 export const program = path.resolve(root, process.env.RF_PROGRAM ?? 'build/ringfence');
 export const slow = process.env.RF_SLOW === '1';
 export const scaled = n => slow ? Math.ceil(n / 10) : n;
-export const patience = slow ? 6 : 1; // factor on every wait that only bounds a hang
-// Long enough for whatever should happen at once, on a slow machine with much else to do.
+export const patience = slow ? 6 : 1; // factor on all time limits
+// After this many milliseconds of waiting for an event, a test has failed: far more than a busy
+// machine needs. No test may depend on an event being faster than that.
 export const enough = 60000 * patience;
 export const sleep = ms => new Promise(r => setTimeout(r, ms));
 
@@ -30,7 +31,7 @@ function report(ok, name, ms, error) {
   if (!ok) console.log(String(error.stack ?? error).slice(0, 4000).split('\n').map(l => '# ' + l).join('\n'));
 }
 
-// Every test is bounded: one that hangs fails.
+// Every test has a time limit: one that hangs fails.
 export async function test(name, run, seconds = 180) {
   if (only && !only.test(name)) return;
   const begin = Date.now();
@@ -46,15 +47,16 @@ export async function test(name, run, seconds = 180) {
     clearTimeout(timer);
   }
 }
-// Tests that do each other no harm, at the same time; told in order.
+// Runs independent tests at the same time.
 export const together = tests => Promise.all(tests.map(([name, run, seconds]) => test(name, run, seconds)));
 export function skip(name, why) {
   if (!only || only.test(name)) console.log(`ok ${++number} - ${name} # SKIP ${why}`);
 }
 export const note = s => console.log('# ' + s);
 
-// The plan is run.sh's to print, for it runs several files. Servers left over are stopped.
+// With RF_TAP_COUNT, run.sh prints the plan, as it runs several files. Stops the servers that are left.
 export async function done() {
+  connections.forEach(c => c.drop()); // of tests that failed
   await Promise.all([...running].map(s => s.kill()));
   if (!process.env.RF_TAP_COUNT) console.log(`1..${number}`);
   else fs.writeFileSync(process.env.RF_TAP_COUNT, String(number));
@@ -67,9 +69,9 @@ const running = new Set();
 process.on('exit', () => running.forEach(s => s.child.kill('SIGKILL')));
 
 export class Server {
-  // args: MODEL and options; --listen is added unless it is there, and several workers, so that
-  // they can get into each other's way on a machine with few CPUs too
-  // files: how many it may have open
+  // args: MODEL and options; adds --listen, and several workers, so that races between them can
+  // show on a machine with few CPUs
+  // files: its limit on open files
   static async start(args, { env = {}, wait = enough, files } = {}) {
     const s = new Server();
     if (!args.includes('--listen')) args = [...args, '--listen', '127.0.0.1:0'];
@@ -82,7 +84,7 @@ export class Server {
     s.out = '';
     s.child.stdout.on('data', d => { s.out += d; });
     s.child.on('exit', code => { running.delete(s); s.code = code; });
-    s.ended = new Promise(r => s.child.on('close', (code, signal) => r({ code, signal }))); // and all it said was read
+    s.ended = new Promise(r => s.child.on('close', (code, signal) => r({ code, signal }))); // and all its output has been read
     running.add(s);
     await new Promise((yes, no) => {
       const timer = setTimeout(() => no(new Error(`no port after ${wait} ms; stderr: ${s.log}`)), wait);
@@ -96,7 +98,7 @@ export class Server {
     return s;
   }
   signal(name) { this.child.kill(name); }
-  // To the end, by SIGTERM; fails if that takes too long or if it complains on the way out.
+  // Stops it by SIGTERM; fails if it hangs, or if a sanitizer has reported anything.
   async stop(ms = enough) {
     this.signal('SIGTERM');
     const e = await within(ms, this.ended, 'the server does not end after SIGTERM');
@@ -112,6 +114,18 @@ export class Server {
   rss() { return this.status('VmRSS') / 1024; } // MiB
   threads() { return this.status('Threads'); }
   fds() { return fs.readdirSync(`/proc/${this.pid}/fd`).length; }
+  // Ticks of CPU time of all workers so far: more than before, if one is at work.
+  workerTicks() {
+    const tasks = fs.readdirSync(`/proc/${this.pid}/task`).map(t => fs.readFileSync(`/proc/${this.pid}/task/${t}/stat`, 'latin1'));
+    return tasks.filter(s => s.includes('(rf-worker')).reduce((n, s) => { const f = s.slice(s.lastIndexOf(')') + 2).split(' '); return n + Number(f[11]) + Number(f[12]); }, 0);
+  }
+  // Bytes that clients have sent and it has not read.
+  unread() {
+    const port = this.port.toString(16).toUpperCase().padStart(4, '0');
+    return fs.readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1).map(l => l.trim().split(/\s+/))
+      .filter(f => f[1]?.endsWith(':' + port)).reduce((n, f) => n + parseInt(f[4].split(':')[1], 16), 0);
+  }
+  stopping() { return until(() => this.log.includes('stopping') || this.log.slice(-300), 'the log line about stopping'); }
   threadNames() { return fs.readdirSync(`/proc/${this.pid}/task`).map(t => fs.readFileSync(`/proc/${this.pid}/task/${t}/comm`, 'utf8').trim()); }
   ask(method, target, options) { return ask(this, method, target, options); }
   classify(body, options = {}) { return ask(this, 'POST', '/v1/classify', { json: body, ...options }); }
@@ -127,7 +141,7 @@ export async function within(ms, promise, what) {
   }
 }
 
-// Waits until f() is true, or fails with what f last said.
+// Waits until f() returns true; fails with what it last returned.
 export async function until(f, what) {
   const end = Date.now() + enough;
   for (;;) {
@@ -138,13 +152,21 @@ export async function until(f, what) {
   }
 }
 
-// The program to its end: {code, out, err}.
+// For what depends on who is faster: attempt(i) until it returns true; what it last returned is
+// reported if it never does. Each attempt can ask for more work than the one before.
+export async function attempts(n, attempt, what) {
+  let got;
+  for (let i = 0; i < n; i++) if ((got = await attempt(i)) === true) return;
+  throw new Error(`${what}: ${got} in the last of ${n} attempts`);
+}
+
+// Runs the program to its end: {code, out, err}.
 export function runProgram(args, input = '', { seconds = 60 } = {}) {
   const r = spawnSync(program, args, { cwd: root, input, encoding: 'utf8', timeout: seconds * patience * 1000, killSignal: 'SIGKILL', maxBuffer: 1 << 28 });
   return { code: r.status, signal: r.signal, out: r.stdout, err: r.stderr };
 }
 
-// `ringfence serve` must end by itself, with this code, and say these things.
+// `ringfence serve` must fail to start, with this exit code and these words in its message.
 export function ends(args, code, ...words) {
   const r = runProgram(['serve', ...args]);
   assert.equal(r.code, code, `${args.join(' ')}: ${r.signal ?? ''} ${r.err}`);
@@ -152,7 +174,7 @@ export function ends(args, code, ...words) {
   assert.ok(r.err.trim().split('\n').length <= 3, r.err);
 }
 
-// What `ringfence predict --json` answers, as objects. Texts must hold no LF.
+// The answers of `ringfence predict --json`, as objects. Texts must not contain LF.
 export function predict(model, texts, ...options) {
   if (!texts.length) return [];
   const r = runProgram(['predict', model, '--json', '--threads', '1', ...options], texts.map(t => t + '\n').join(''), { seconds: 120 });
@@ -160,9 +182,9 @@ export function predict(model, texts, ...options) {
   return r.out.trim().split('\n').map(l => JSON.parse(l));
 }
 
-// ---- A client as they should be -------------------------------------------------------
+// ---- Well-behaved clients -------------------------------------------------------------
 
-// One request; {status, headers, type, text, json, ms}. json: a body to be made JSON.
+// One request; {status, headers, type, text, json, ms}. json: a body to be encoded.
 export function ask(server, method, target, { json, body, type, headers = {}, agent, timeout = 60000, onData, module = http, extra = {} } = {}) {
   const h = { ...headers };
   if (json !== undefined) { body = JSON.stringify(json); type ??= 'application/json'; }
@@ -174,7 +196,7 @@ export function ask(server, method, target, { json, body, type, headers = {}, ag
       const parts = [];
       r.on('data', d => { parts.push(d); onData?.(d); });
       r.on('error', no);
-      r.on('aborted', () => no(new Error('the answer broke off')));
+      r.on('aborted', () => no(new Error('the answer was cut off')));
       r.on('end', () => {
         const text = Buffer.concat(parts).toString('utf8');
         const a = { status: r.statusCode, headers: r.headers, type: (r.headers['content-type'] ?? '').split(';')[0].trim(), text, ms: Date.now() - begin };
@@ -194,7 +216,7 @@ export function ask(server, method, target, { json, body, type, headers = {}, ag
 export const bearer = token => ({ Authorization: `Bearer ${token}` });
 export const keepAlive = sockets => new http.Agent({ keepAlive: true, maxSockets: sockets });
 
-// A refusal in the one shape, with this status and code; pointer: a string or a RegExp.
+// Checks an error answer: form, status and code; pointer: a string or a RegExp.
 export function refused(a, status, code, pointer) {
   assert.equal(a.status, status, a.text);
   assert.equal(a.type, 'application/json', a.text);
@@ -207,21 +229,25 @@ export function refused(a, status, code, pointer) {
   else if (pointer !== undefined) assert.equal(a.json.error.pointer, pointer, a.text);
 }
 
-// ---- A client as they are -------------------------------------------------------------
+// ---- Raw connections ------------------------------------------------------------------
 
-// A bare connection: bytes out in any pieces, and everything that came back.
+// Sends bytes in any pieces, and collects everything that comes back.
+const connections = new Set();
+
 export class Raw {
   static connect(port, options = {}) {
     return new Promise((yes, no) => {
       const r = new Raw();
       r.got = Buffer.alloc(0);
+      connections.add(r);
       r.socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, ...options });
       r.socket.setNoDelay(true);
       r.closed = new Promise(done => {
-        r.socket.on('end', () => { r.end = Date.now(); done('end'); });
-        r.socket.on('error', e => { r.error = e; r.end ??= Date.now(); done(e.code); });
-        r.socket.on('close', () => { r.end ??= Date.now(); done('close'); });
+        r.socket.on('end', () => { r.end = performance.now(); done('end'); });
+        r.socket.on('error', e => { r.error = e; r.end ??= performance.now(); done(e.code); });
+        r.socket.on('close', () => { connections.delete(r); r.end ??= performance.now(); done('close'); });
       });
+      r.finished = new Promise(done => r.socket.on('finish', done)); // after shut(): all was sent
       r.parts = [];
       r.socket.on('data', d => { r.parts.push(d); r.wake?.(); });
       r.socket.once('connect', () => yes(r));
@@ -237,14 +263,19 @@ export class Raw {
   pause() { this.socket.pause(); return this; }
   drop() { this.socket.destroy(); return this; }
   reset() { this.socket.resetAndDestroy ? this.socket.resetAndDestroy() : this.socket.destroy(); return this; }
-  // Everything until the server closes; fails if it does not.
+  // Waits for the server to close, and returns all bytes.
   async rest() {
     await within(enough, this.closed, () => `still open, got ${this.bytes().length} bytes: ${this.bytes().toString('latin1').slice(0, 300)}`);
     const all = this.bytes();
     this.socket.destroy();
     return all;
   }
-  // n whole answers; what comes after them stays.
+  // Waits for the first bytes.
+  async some() {
+    if (this.bytes().length || this.end) return;
+    await within(enough, Promise.race([this.closed, new Promise(r => this.socket.once('data', r))]), 'no byte of an answer');
+  }
+  // Waits for n whole answers; later bytes stay.
   async answers(n, ms = enough) {
     const end = Date.now() + ms, out = [];
     let over = false;
@@ -265,7 +296,7 @@ export class Raw {
   async answer(ms) { return (await this.answers(1, ms))[0]; }
 }
 
-// The first answer of these bytes, if it is there as a whole.
+// The first answer in these bytes, if it is complete.
 export function takeAnswer(bytes) {
   const head = bytes.indexOf('\r\n\r\n');
   if (head < 0) return null;
@@ -313,7 +344,7 @@ export const classifyBytes = (body, headers = {}) =>
 
 // ---- Prometheus -----------------------------------------------------------------------
 
-// Reads the text format and holds it to its rules; {name: {type, help, samples: [{name, labels, value}]}}.
+// Reads the text format strictly; {name: {type, help, samples: [{name, labels, value}]}}.
 export function readMetrics(text) {
   assert.ok(text.endsWith('\n'), 'the last line does not end');
   const families = {}, closed = new Set();
@@ -331,7 +362,7 @@ export function readMetrics(text) {
       if (key === 'type') assert.ok(['counter', 'gauge', 'histogram'].includes(m[3]), line);
       continue;
     }
-    assert.ok(!line.startsWith('#') && line !== '', `a line that says nothing: "${line}"`);
+    assert.ok(!line.startsWith('#') && line !== '', `an empty line or comment: "${line}"`);
     m = line.match(/^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/);
     assert.ok(m, `not a sample: ${line}`);
     const f = families[current], name = m[1], labels = {};
@@ -368,7 +399,7 @@ export function readMetrics(text) {
   }
   return families;
 }
-// One value: metric(families, 'x_total', {code: '200'}), summed over what fits; 0 if nothing does.
+// One value, summed over the samples that match: metric(families, 'x_total', {code: '200'}).
 export function metric(families, name, labels = {}) {
   const family = families[name] ?? families[name.replace(/_(count|sum|bucket)$/, '')];
   assert.ok(family, `no metric ${name}`);

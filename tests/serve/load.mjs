@@ -1,4 +1,4 @@
-// load.mjs - clients that keep asking and account for every request
+// load.mjs - clients that send requests continuously and account for each one
 import assert from 'node:assert/strict';
 import { classifyBytes, Raw } from './lib.mjs';
 
@@ -25,12 +25,12 @@ export class Client {
           answers = 0;
         } catch (e) {
           this.counts.refused++;
-          if (!this.again) break; // nobody is there any more
+          if (!this.again) break; // the server is gone
           await new Promise(r => setTimeout(r, 20));
           continue;
         }
       }
-      // While we were busy it may have been closed for being idle: give that time to be heard of.
+      // It may have been closed for being idle in the meantime: let that event be processed.
       if (answers) for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
       if (c.end) { c.drop(); c = null; continue; } // it was closed before anything was sent
       const begin = performance.now();
@@ -61,7 +61,7 @@ export class Client {
 
 export const load = (n, port, next) => Array.from({ length: n }, (_, i) => new Client(port, () => next(i)));
 
-// All of them together; every answer right and none lost.
+// The counts of all clients.
 export function sum(clients) {
   const all = { sent: 0, answered: 0, lost: 0, broken: 0, early: 0, refused: 0, by: {} };
   for (const c of clients) {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# models.sh DIR - two small models for the tests of the service, trained in seconds: DIR/a.rf
-# keeps its examples, DIR/b.rf has other classes, keeps none and has no map. Not again if they are there.
+# models.sh DIR - trains two small models for the tests of the service, in seconds, unless they
+# exist: DIR/a.rf holds its training texts, DIR/b.rf has other classes, no texts and no map.
 set -eu
 cd "$(dirname "$0")/../.."
 rf=${RF_PROGRAM:-build/ringfence}

@@ -1,10 +1,10 @@
 /*
- * odd_system.c - a system with its oddities, for a server
+ * odd_system.c - simulates an unusual system for a server
  *
  * Preloaded (LD_PRELOAD) into `ringfence serve`. The time of day is an hour ahead of what
- * the kernel waits by, as after a clock was set back. The name "two-addresses" has ::1
- * and 127.0.0.1, in that order, and there is no IPv6. While "hangup" is looked up, SIGHUP
- * comes.
+ * the kernel uses for timed waits, as if the clock had been set back. The name
+ * "two-addresses" resolves to ::1 and 127.0.0.1, in that order, and there is no IPv6.
+ * Looking up "hangup" sends SIGHUP to the process.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>

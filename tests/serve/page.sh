@@ -1,8 +1,7 @@
 #!/bin/sh
-# page.sh - the page of `ringfence serve` in a browser. Trains two small models on texts and
-# names that mean harm, then drives Chromium over a server of them. Speaks TAP; the exit code
-# follows. Screenshots are left in build/pages. RF_PROGRAM may name another ringfence, one
-# with sanitizers for instance.
+# page.sh - tests the page of `ringfence serve` in a browser. Trains two small models with hostile
+# texts and class names, then runs Chromium against servers of them. Prints TAP; the exit code
+# follows. Screenshots go to build/pages. RF_PROGRAM: another program, such as a sanitizer build.
 set -eu
 cd "$(dirname "$0")/../.."
 rf=${RF_PROGRAM:-build/ringfence}
@@ -12,7 +11,7 @@ mkdir -p "$out"
 
 . tests/pages/need_browser.sh
 
-# Twelve classes of made-up texts, some with hostile names; open texts, hostile ones too.
+# Twelve classes of made-up texts, some with hostile names; open texts, some of them hostile.
 node - "$out" <<'JS'
 const fs = require('fs'), out = process.argv[2];
 const words = ['where', 'is', 'my', 'parcel', 'the', 'chain', 'fell', 'off', 'how', 'do', 'i',

@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh [PART...] - the service from outside: its interface (api) and its faults (faults), or
-# the parts given. With RF_PROGRAM another program than build/ringfence is tested; RF_SLOW=1
-# says that it is a sanitizer's build. Speaks TAP with one plan; the exit code follows.
+# run.sh [PART...] - tests the service from outside: its interface (api) and its behaviour under
+# faults (faults), or the parts given. RF_PROGRAM: the program, instead of build/ringfence;
+# RF_SLOW=1: it is a sanitizer build. Prints TAP with one plan; the exit code follows.
 set -u
 cd "$(dirname "$0")/../.."
 out=build/serve${RF_PROGRAM:+-$(printf %s "$RF_PROGRAM" | tr / _)}
@@ -22,7 +22,7 @@ for part in "$@"; do
     node "tests/serve/$part.mjs" "$out" || code=1
     if [ -f "$RF_TAP_COUNT" ]; then
         RF_TAP_FROM=$(cat "$RF_TAP_COUNT")
-    else # it died: whatever it printed, that is a failure
+    else # it crashed: a failure, whatever it printed
         RF_TAP_FROM=$((RF_TAP_FROM + 1000))
         echo "not ok $RF_TAP_FROM - $part.mjs ran to its end"
         code=1

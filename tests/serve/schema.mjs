@@ -1,5 +1,5 @@
 // schema.mjs - checks a value against the part of JSON Schema that serve/openapi.json uses.
-// A keyword it does not know is an error, so that nothing goes unchecked in silence.
+// An unknown keyword is an error, so that nothing is silently left unchecked.
 
 const silent = new Set(['description', 'default', 'title', 'summary', 'example', 'examples']);
 const kind = v => v === null ? 'null' : Array.isArray(v) ? 'array' : typeof v;
@@ -7,9 +7,9 @@ const isType = (v, t) => t === 'integer' ? Number.isInteger(v) : kind(v) === t;
 
 export function resolve(doc, node) {
   while (node && node.$ref !== undefined) {
-    if (!node.$ref.startsWith('#/')) throw new Error(`a reference that is not of this file: ${node.$ref}`);
+    if (!node.$ref.startsWith('#/')) throw new Error(`a reference to another file: ${node.$ref}`);
     const to = node.$ref.slice(2).split('/').reduce((n, k) => n?.[k.replace(/~1/g, '/').replace(/~0/g, '~')], doc);
-    if (to === undefined) throw new Error(`a reference to nothing: ${node.$ref}`);
+    if (to === undefined) throw new Error(`a dangling reference: ${node.$ref}`);
     node = to;
   }
   return node;
@@ -43,7 +43,7 @@ const rules = {
   },
 };
 
-// What is wrong with the value, as a list of words; empty: nothing.
+// The errors in a value, as a list of messages.
 export function check(doc, schema, value, at = '') {
   schema = resolve(doc, schema);
   return Object.entries(schema).flatMap(([key, want]) => {

@@ -1,6 +1,6 @@
-// soak.mjs DIR - hours in minutes: everything that clients do, all at once, for SOAK_MINUTES
-// (10). All answers must be right, and memory, open files and threads stay level. A line
-// every 30 seconds, then a verdict; the exit code follows.
+// soak.mjs DIR - everything that clients do, all at once, for SOAK_MINUTES (10). All answers must
+// be right, and memory, open files and threads stay level. Prints a line every 30 seconds, then a
+// verdict; the exit code follows.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { load, sum } from './load.mjs';
 const minutes = Number(process.env.SOAK_MINUTES ?? 10), step = Math.min(30, minutes * 60 / 4);
 if (!(minutes > 0)) throw new Error(`SOAK_MINUTES=${process.env.SOAK_MINUTES}: wanted a number above 0`);
 
-// ---- What is asked, and what is right -------------------------------------------------
+// ---- Requests, and the right answers --------------------------------------------------
 
 const token = 'soak-token-0123456789', auth = { Authorization: `Bearer ${token}` };
 const served = path.join(dir, 'soak.rf'), tokenFile = path.join(dir, 'soak-token');
@@ -40,13 +40,13 @@ const asks = {
   metrics: () => ({ bytes: request('GET', '/metrics', auth), right: a => { status(200)(a); readMetrics(a.text); } }),
 };
 
-// ---- Clients that do not fit into a table ---------------------------------------------
+// ---- Other clients --------------------------------------------------------------------
 
 let over = false;
 const wrong = [];
 const during = async f => { while (!over) try { await f(); } catch (e) { wrong.push(e.message.slice(0, 300)); await sleep(200); } };
 
-const dawdle = server => async () => { // headers that never end, a body that comes slowly, one who leaves
+const dawdle = server => async () => { // slow headers, a slow body, one that disconnects
   const c = await server.raw(), bytes = classifyBytes(lists(0, 20), auth), kind = n++ % 4;
   for (let i = 0; i < bytes.length && !over && !c.end; i += kind === 0 ? 5 : 400) { c.send(bytes.subarray(i, i + (kind === 0 ? 5 : 400))); await sleep(kind === 0 ? 150 : 40); }
   if (kind === 1 && !over) assert.equal((await c.answer()).status, 200);
@@ -97,8 +97,8 @@ const complaints = [], all_ = sum(clients);
 const must = (ok, words) => { if (!ok) complaints.push(words); };
 const everything = [...clients.flatMap((c, i) => c.wrong.map(w => `${kinds[i]}: ${w}`)), ...wrong];
 must(everything.length === 0, `${everything.length} wrong or lost, the first: ${everything.slice(0, 5).join(' | ')}`);
-must(all_.answered > 100, 'too few answers to say anything');
-must(server.alive(), `it ended: ${server.log.slice(-1000)}`);
+must(all_.answered > 100, 'too few answers to prove anything');
+must(server.alive(), `the server ended: ${server.log.slice(-1000)}`);
 if (server.alive()) {
   // Memory: the median of the last quarter against that of the second; the first is warming up.
   const median = a => a.map(l => l.rss).sort((x, y) => x - y)[Math.floor(a.length / 2)], q = Math.max(1, Math.floor(levels.length / 4));

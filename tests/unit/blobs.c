@@ -1,3 +1,4 @@
+/* blobs.c - classes of random points, and heads trained on them */
 #include "blobs.h"
 
 #include "base/rng.h"
@@ -25,13 +26,14 @@ void blobs_finish(blobs *b)
     assert_int_equal(rf_class_stats_init(&b->stats, b->z, b->class_of, b->rows, WIDTH,
                                          b->classes, NULL),
                      RF_OK);
-    b->problem = (rf_ans_problem){.width = WIDTH,
-                                  .classes = b->classes,
-                                  .rows = b->rows,
-                                  .z = b->z,
-                                  .class_of = b->class_of,
-                                  .class_key = b->key,
-                                  .stats = &b->stats};
+    b->problem = (rf_fit){.width = WIDTH,
+                          .classes = b->classes,
+                          .rows = b->rows,
+                          .seed = 3,
+                          .z = b->z,
+                          .class_of = b->class_of,
+                          .class_key = b->key,
+                          .stats = &b->stats};
 }
 
 void blobs_make(blobs *b, size_t classes, const size_t *sizes, float spread)
@@ -62,25 +64,36 @@ void blobs_release(blobs *b)
     rf_class_stats_release(&b->stats);
 }
 
-rf_ans_options quick_options(void)
+rf_settings quick_options(void)
 {
-    rf_ans_options o = rf_ans_options_default();
-    o.steps = 120;
-    o.max_steps = 360;
-    o.cool_steps = 40;
-    o.negatives = 64;
-    o.seed = 3;
+    rf_settings o = rf_settings_default();
+    o.head_rate = 1e-3f;
+    o.ascent_steps = 5;
+    o.positive_noise = 0.0f;
+    o.head_steps = 120;
+    o.head_max_steps = 360;
+    o.head_cool_steps = 40;
+    o.head_negatives = 64;
     return o;
 }
 
-void train_heads(rf_heads *heads, const rf_ans_problem *p, const rf_ans_options *o,
-                 size_t threads, rf_ans_report *reports)
+rf_status train_range(rf_heads *heads, const rf_fit *p, const rf_settings *o, size_t from,
+                      size_t to, rf_team *team, rf_class_report *reports, rf_error *err)
+{
+    rf_fit in = *p;
+    in.o = o;
+    in.team = team;
+    return rf_ans_train(heads, &in, from, to, reports, err);
+}
+
+void train_heads(rf_heads *heads, const rf_fit *p, const rf_settings *o, size_t threads,
+                 rf_class_report *reports)
 {
     rf_error err = {0};
     rf_team *team = rf_team_new(threads, &err);
     assert_non_null(team);
     assert_int_equal(rf_heads_init(heads, p->width, p->classes, &err), RF_OK);
-    if (rf_ans_train(heads, p, o, 0, p->classes, team, reports, &err) != RF_OK)
+    if (train_range(heads, p, o, 0, p->classes, team, reports, &err) != RF_OK)
         fail_msg("%s", err.msg);
     rf_team_free(team);
 }

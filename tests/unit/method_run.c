@@ -1,3 +1,4 @@
+/* method_run.c - runs an open-set method on rows and a known classifier */
 #include "method_run.h"
 
 #include "num/train.h"
@@ -44,62 +45,57 @@ void random_rows(float *z, uint32_t *class_of, size_t rows, size_t width, size_t
     free(centre);
 }
 
-static size_t size_of(const rf_fence *f, size_t dim)
+static void check_shapes(const rf_method_state *state, const rf_method *m)
 {
-    return dim == RF_DIM_CLASSES ? f->classes : dim == RF_DIM_WIDTH ? f->width : dim;
-}
-
-static void check_shapes(const rf_fence *f, const rf_method *m)
-{
-    assert_true(m->n_arrays <= RF_FENCE_ARRAYS);
+    assert_true(m->n_arrays <= RF_METHOD_ARRAYS);
     for (size_t i = 0; i < m->n_arrays; i++) {
-        const rf_fence_array *a = &m->arrays[i];
-        size_t cells = f->arrays[i].shape[0] * f->arrays[i].shape[1];
-        for (size_t d = 0; d < 2; d++) {
-            size_t want = d < a->rank ? size_of(f, a->shape[d]) : 1;
-            if (want == RF_DIM_ANY)
-                assert_true(f->arrays[i].shape[d] > 0);
+        const rf_method_array *a = &m->arrays[i];
+        size_t cells = state->arrays[i].shape[0] * state->arrays[i].shape[1];
+        for (size_t d = 0; d < 3; d++) {
+            size_t want = d < a->rank ? rf_dim_size(state, a->dims[d]) : 1;
+            if (want == SIZE_MAX)
+                assert_true(state->arrays[i].shape[d] > 0);
             else
-                assert_int_equal(f->arrays[i].shape[d], want);
+                assert_int_equal(state->arrays[i].shape[d], want);
         }
         for (size_t j = 0; j < cells; j++)
-            if (!isfinite(f->arrays[i].data[j]))
+            if (!isfinite(state->arrays[i].data[j]))
                 fail_msg("%s.%s[%zu] is %g", m->name, a->name, j,
-                         (double)f->arrays[i].data[j]);
+                         (double)state->arrays[i].data[j]);
     }
 }
 
-void fit_method(rf_fence *f, const rf_method *m, const rf_fit *in)
+void fit_method(rf_method_state *state, const rf_method *m, const rf_fit *in)
 {
     rf_error err = {0};
-    *f = (rf_fence){.width = in->width, .classes = in->classes};
-    if (m->fit(f, in, &err) != RF_OK)
+    *state = (rf_method_state){.width = in->width, .classes = in->classes};
+    if (m->fit(state, in, &err) != RF_OK)
         fail_msg("%s: %s", m->name, err.msg);
-    check_shapes(f, m);
-    if (m->prepare && m->prepare(f, &err) != RF_OK)
+    check_shapes(state, m);
+    if (m->prepare && m->prepare(state, &err) != RF_OK)
         fail_msg("%s: %s", m->name, err.msg);
 }
 
-void drop_fence(rf_fence *f, const rf_method *m)
+void drop_state(rf_method_state *state, const rf_method *m)
 {
     if (m->release)
-        m->release(f);
-    assert_null(f->prepared);
-    rf_fence_release(f);
+        m->release(state);
+    assert_null(state->prepared);
+    rf_method_state_release(state);
 }
 
-void judge_rows(const rf_fence *f, const rf_method *m, const rf_known *known,
+void judge_rows(const rf_method_state *state, const rf_method *m, const rf_known *known,
                 const float *z, size_t n, size_t block, rf_verdict *out, float *margins)
 {
-    float *scratch = copy_floats(NULL, m->scratch ? m->scratch(f) : 0);
+    float *scratch = copy_floats(NULL, m->scratch ? m->scratch(state) : 0);
     for (size_t i = 0; i < n; i += block) {
         size_t rows = n - i < block ? n - i : block;
-        float *x = copy_floats(z + i * f->width, rows * f->width);
-        float *hidden = copy_floats(NULL, rows * f->width);
+        float *x = copy_floats(z + i * state->width, rows * state->width);
+        float *hidden = copy_floats(NULL, rows * state->width);
         float *logits = copy_floats(NULL, rows * known->classes);
         rf_known_logits(known, x, rows, logits, hidden);
         rf_signals s = {.n = rows, .z = x, .hidden = hidden, .logits = logits};
-        m->judge(f, &s, out + i, margins + i * f->classes, scratch);
+        m->judge(state, &s, out + i, margins + i * state->classes, scratch);
         free(x);
         free(hidden);
         free(logits);

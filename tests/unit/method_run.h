@@ -1,13 +1,13 @@
 /*
- * method_run.h - an open-set method by itself: rows and a known classifier in, fence and
+ * method_run.h - runs an open-set method alone: rows and a known classifier in, fence and
  * verdicts out
  */
 #ifndef RF_TEST_METHOD_RUN_H
 #define RF_TEST_METHOD_RUN_H
 
-#include "open/method.h"
+#include "methods/methods.h"
 
-/* Floats that the allocator owns, so that each out-of-bounds access is seen. */
+/* A copy on the heap, so that out-of-bounds accesses are detected. */
 float *copy_floats(const float *x, size_t n);
 
 /* A known classifier of small random weights. */
@@ -17,13 +17,13 @@ void random_known(rf_known *k, size_t width, size_t classes, uint64_t seed);
 void random_rows(float *z, uint32_t *class_of, size_t rows, size_t width, size_t classes,
                  float spread, uint64_t seed);
 
-/* Fit and prepare; a failure fails the test. The fence must fit what the method declares.
- */
-void fit_method(rf_fence *f, const rf_method *m, const rf_fit *in);
-void drop_fence(rf_fence *f, const rf_method *m);
+/* Fit and prepare; a failure fails the test. The fence must match the method's declared
+ * arrays. */
+void fit_method(rf_method_state *state, const rf_method *m, const rf_fit *in);
+void drop_state(rf_method_state *state, const rf_method *m);
 
 /* Judges z [n, width], at most `block` rows at a time. */
-void judge_rows(const rf_fence *f, const rf_method *m, const rf_known *known,
+void judge_rows(const rf_method_state *state, const rf_method *m, const rf_known *known,
                 const float *z, size_t n, size_t block, rf_verdict *out, float *margins);
 
 #endif

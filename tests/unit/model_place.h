@@ -30,6 +30,7 @@ static inline int tear_down(void **state)
 static inline void save(const rf_model *m, rf_save_options o)
 {
     rf_error err = {0};
+    o.struct_size = sizeof o;
     if (rf_model_save(m, path, &o, &err) != RF_OK)
         fail_msg("%s", err.msg);
 }

@@ -1,3 +1,4 @@
+/* objective_setup.c - sets up objectives with the parameters of the golden file */
 #include "objective_setup.h"
 
 #include "encoder/safetensors.h"
@@ -75,7 +76,7 @@ void set_up(setup *s, const variant *v)
     *s = (setup){.v = v,
                  .options = {.threshold = 0.5f,
                              .doc_alpha = 3.0f,
-                             .gamma = 2.0f,
+                             .neg_gamma = 2.0f,
                              .boundary_epochs = 100,
                              .boundary_rate = 0.5f}};
     load_known(&s->known, v->method->open_class ? CLASSES + 1 : CLASSES);
@@ -85,10 +86,10 @@ void set_up(setup *s, const variant *v)
     s->dev_class = load("dev_labels", "", "", DEV);
     s->texts = (rf_activations){.n_texts = ROWS, .width = WIDTH};
     s->options.temperature = v->temperature;
-    s->options.radius = v->radius;
-    s->options.rho = v->rho;
-    s->options.ascent_steps = v->ascent;
-    s->options.ascent_rate = 0.1f;
+    s->options.neg_radius = v->radius;
+    s->options.neg_rho = v->rho;
+    s->options.neg_ascent_steps = v->ascent;
+    s->options.neg_ascent_rate = 0.1f;
     s->options.textoir = v->textoir;
     s->team = rf_team_new(1, &err);
     assert_non_null(s->team);
@@ -119,11 +120,11 @@ void tear_down(setup *s)
     free(s->dev_class);
 }
 
-void fit(const setup *s, rf_fence *f)
+void fit(const setup *s, rf_method_state *f)
 {
     const rf_method *m = s->v->method;
     rf_error err;
-    *f = (rf_fence){.width = WIDTH, .classes = CLASSES};
+    *f = (rf_method_state){.width = WIDTH, .classes = CLASSES};
     rf_fit in = {.width = WIDTH,
                  .classes = CLASSES,
                  .rows = ROWS,
@@ -142,9 +143,9 @@ void fit(const setup *s, rf_fence *f)
         assert_int_equal(m->prepare(f, &err), RF_OK);
 }
 
-void unfit(const setup *s, rf_fence *f)
+void unfit(const setup *s, rf_method_state *f)
 {
     if (s->v->method->release)
         s->v->method->release(f);
-    rf_fence_release(f);
+    rf_method_state_release(f);
 }

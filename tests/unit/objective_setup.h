@@ -1,17 +1,17 @@
 /*
- * objective_setup.h - an objective of open/method.h on a few rows, from the golden file
- * of tools/make_objectives_golden.py
+ * objective_setup.h - an objective of open/method.h on a few rows of the golden file by
+ * tools/make_objectives_golden.py
  *
  *   setup s;
  *   set_up(&s, &variants[i]);       // s.o has its first parameters
  *   tear_down(&s);
  *
- * Whatever goes wrong here fails the running test.
+ * Any failure here fails the running test.
  */
 #ifndef RF_TEST_OBJECTIVE_SETUP_H
 #define RF_TEST_OBJECTIVE_SETUP_H
 
-#include "open/method.h"
+#include "methods/methods.h"
 
 #define WIDTH 20
 #define CLASSES 4
@@ -37,7 +37,7 @@ typedef struct setup {
     const variant *v;
     rf_known known;
     rf_activations texts;
-    rf_method_options options;
+    rf_settings options;
     rf_objective *o;
     rf_team *team;
     float *z;
@@ -57,7 +57,7 @@ void set_up(setup *s, const variant *v);
 void tear_down(setup *s);
 
 /* The objective's method, fitted to the training rows with the parameters as they are. */
-void fit(const setup *s, rf_fence *f);
-void unfit(const setup *s, rf_fence *f);
+void fit(const setup *s, rf_method_state *f);
+void unfit(const setup *s, rf_method_state *f);
 
 #endif

@@ -94,11 +94,11 @@ void put_dense(rf_buffer *graph, const rf_tensor *t, dense_style style,
         style == MATMUL || style == NAMED_MATMUL || style == GEMM || style == IDENTITY;
     bool named = style != MATMUL && style != GEMM && style != IDENTITY;
     size_t size = rf_dtype_size(t->dtype);
-    unsigned char *turned = malloc(t->count * size);
-    assert_non_null(turned);
+    unsigned char *transposed = malloc(t->count * size);
+    assert_non_null(transposed);
     for (size_t r = 0; r < t->shape[0]; r++)
         for (size_t c = 0; c < t->shape[1]; c++)
-            memcpy(turned + (c * t->shape[0] + r) * size,
+            memcpy(transposed + (c * t->shape[0] + r) * size,
                    t->data + (r * t->shape[1] + c) * size, size);
     snprintf(stem, sizeof stem, "%s%s", prefix, plain_name(t));
     stem[strlen(stem) - strlen(".weight")] = '\0';
@@ -111,8 +111,8 @@ void put_dense(rf_buffer *graph, const rf_tensor *t, dense_style style,
     snprintf(other, sizeof other, "other_%zu", index);
     const size_t shape[2] = {t->shape[in_out ? 1 : 0], t->shape[in_out ? 0 : 1]};
     put_tensor(graph, name, t->dtype == RF_F16 ? 10 : 1, shape, 2,
-               in_out ? turned : t->data, t->count * size);
-    free(turned);
+               in_out ? transposed : t->data, t->count * size);
+    free(transposed);
 
     const char *weight = name;
     if (style == NAMED_ONLY)

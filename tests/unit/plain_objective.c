@@ -1,7 +1,8 @@
+/* plain_objective.c - cross entropy of the known classifier as an objective */
 #include "plain_objective.h"
 
 #include "base/memory.h"
-#include "base/rng.h"
+#include "base/streams.h"
 #include "encoder/live.h"
 #include "num/linear.h"
 #include "num/panels.h"
@@ -17,16 +18,16 @@ typedef struct plain {
     float *pre, *hidden, *logits;
 } plain;
 
-static void drop(const plain *p, const rf_lesson *b)
+static void drop(const plain *p, const rf_objective_batch *b)
 {
     size_t width = p->known->width;
     for (size_t i = 0; i < b->n; i++)
         rf_train_kernels()->dropout(
             p->hidden + i * width, p->hidden + i * width, width, b->dropout,
-            rf_rng_key(b->seed, b->step, RF_DROP_HIDDEN, (uint64_t)i << 32));
+            rf_stream_key(b->seed, RF_STREAM_DROP_HIDDEN, b->step, (uint64_t)i << 32));
 }
 
-static double step(rf_objective *o, const rf_lesson *b, float *dz)
+static double step(rf_objective *o, const rf_objective_batch *b, float *dz)
 {
     plain *p = (plain *)o;
     size_t width = p->known->width, classes = p->known->classes, n = b->n;
@@ -48,12 +49,12 @@ static double step(rf_objective *o, const rf_lesson *b, float *dz)
             s[c] = (float)((exp((double)s[c] - top) / sum - (c == b->class_of[i])) /
                            (double)n);
     }
-    rf_linear_leave(&p->out, p->hidden, p->logits, 0, n);
+    rf_linear_store(&p->out, p->hidden, p->logits, 0, n);
     rf_linear_backward(&p->out, p->hidden, p->logits, n, false);
     drop(p, b);
     for (size_t i = 0; i < n * width; i++)
         p->hidden[i] = p->pre[i] > 0.0f ? p->hidden[i] : 0.0f;
-    rf_linear_leave(&p->dense, b->z, p->hidden, 0, n);
+    rf_linear_store(&p->dense, b->z, p->hidden, 0, n);
     rf_linear_backward(&p->dense, dz, p->hidden, n, false);
     for (size_t i = 0; i < rf_linear_blocks(&p->out); i++)
         rf_linear_update(&p->out, i, n, false, b->adam);
@@ -65,8 +66,8 @@ static double step(rf_objective *o, const rf_lesson *b, float *dz)
 static void refresh(rf_objective *o)
 {
     plain *p = (plain *)o;
-    rf_linear_turn(&p->dense);
-    rf_linear_turn(&p->out);
+    rf_linear_transpose(&p->dense);
+    rf_linear_transpose(&p->out);
 }
 
 static void release(rf_objective *o)

@@ -1,3 +1,4 @@
+/* reference_bert.c - a plain BERT in double precision */
 #include "reference_bert.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* scratch.c - temporary directories, whole files, checks of messages */
 #include "scratch.h"
 
 #include "base/file.h"

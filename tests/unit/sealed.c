@@ -1,3 +1,4 @@
+/* sealed.c - takes sealed files apart and seals them again */
 #include "sealed.h"
 
 #include <nettle/sha2.h>

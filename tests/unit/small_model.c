@@ -1,7 +1,10 @@
+/* small_model.c - a model with random numbers, as training would leave it */
 #include "small_model.h"
 
+#include "ans/heads.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "methods/methods.h"
 #include "num/kernels.h"
 #include "num/panels.h"
 #include "num/train.h"
@@ -53,15 +56,14 @@ static bool make_heads(rf_model *m, rf_error *err)
 {
     size_t d = m->encoder->config.width;
     if (rf_known_init(&m->known, d, m->classes, err) != RF_OK ||
-        rf_heads_init(&m->heads, d, m->classes, err) != RF_OK ||
+        rf_heads_init(&m->state, d, m->classes, err) != RF_OK ||
         !fill_panels(m->known.dense_w, d, d, 1) ||
         !fill_panels(m->known.out_w, m->classes, d, 2))
         return false;
     fill(m->known.dense_b, d, 3);
     fill(m->known.out_b, m->classes, 4);
-    memset(m->heads.block, 0, m->classes * rf_head_floats(d) * sizeof(float));
     for (size_t i = 0; i < m->classes; i++) {
-        rf_head h = rf_head_at(&m->heads, i);
+        rf_head h = rf_head_at(&m->state, i);
         if (!fill_panels(h.w1, RF_HEAD_1, d, 10 + i) ||
             !fill_panels(h.w2, RF_HEAD_2, RF_HEAD_1, 20 + i))
             return false;
@@ -152,6 +154,8 @@ static bool make_labels(rf_model *m, size_t classes, rf_error *err)
 rf_model *small_model(const char *dir, size_t classes, size_t tuned, rf_error *err)
 {
     rf_model *m = rf_model_new(err);
+    if (m)
+        m->method = rf_method_find("heads");
     if (m && rf_model_use_encoder(m, dir, err) == RF_OK && make_labels(m, classes, err) &&
         make_heads(m, err) && make_stats(m) && make_rows(m) && make_map(m)) {
         m->tuned = tuned;

@@ -18,7 +18,7 @@
 #include "scratch.h"
 #include "small_model.h"
 #include "tiny_model.h"
-#include "ringfence_lab.h"
+#include "lab/lab.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -129,7 +129,7 @@ static void fail_in_turn(operation run, failing mode, bool with_error)
             fail_msg("allocation %zu failed: %s (%s), wanted out of memory", n,
                      rf_status_name(st), err.msg);
         if (with_error)
-            assert_error(&err, RF_ERR_NOMEM, "cannot have");
+            assert_error(&err, RF_ERR_NOMEM, "cannot allocate");
     }
 }
 
@@ -300,7 +300,8 @@ static rf_status put_into_words(rf_error *err)
 {
     static float zero[32];
     const rf_decision d = {.probabilities = zero, .margins = zero, .feature = zero};
-    const rf_answer_options o = {.top = 3, .margins = 3, .explain = 4, .map = true};
+    const rf_answer_options o = {
+        .struct_size = sizeof o, .top = 3, .margins = 3, .explain = 4, .map = true};
     char *json;
     rf_status st = rf_decision_json(model, &d, &o, &json, NULL, err);
     assert_int_equal(json != NULL, st == RF_OK);
@@ -327,7 +328,12 @@ static rf_dataset *asked;
 static rf_status evaluate(rf_error *err)
 {
     rf_evaluation e;
+    rf_confusion *list = NULL;
+    size_t n;
     rf_status st = rf_evaluate(session, asked, &e, err);
+    if (st == RF_OK)
+        st = rf_evaluation_confusions(&e, &list, &n, err);
+    free(list);
     rf_evaluation_release(&e); /* holds nothing after a failure */
     return st;
 }
@@ -453,7 +459,8 @@ static bool slim;
 static rf_status save_model(rf_error *err)
 {
     char path[RF_PATH_MAX];
-    const rf_save_options o = {.slim = slim, .keep_examples = true};
+    const rf_save_options o = {
+        .struct_size = sizeof o, .slim = slim, .keep_examples = true};
     scratch_path(path, place, "model.rf");
     rf_status st = rf_model_save(model, path, &o, err);
     assert_int_equal(files_in(place), st == RF_OK); /* complete or not at all */
@@ -483,7 +490,8 @@ static void models(void **state)
     model = m;
     for (int i = 0; i <= 1; i++) {
         slim = i;
-        const rf_save_options o = {.slim = slim, .keep_examples = true};
+        const rf_save_options o = {
+            .struct_size = sizeof o, .slim = slim, .keep_examples = true};
         fail_each(save_model);
         assert_int_equal(rf_model_save(m, path, &o, NULL), RF_OK);
         fail_each(load_model);
@@ -501,9 +509,7 @@ static rf_status train_model(rf_error *err)
     rf_train_options o = rf_train_options_default();
     o.encoder = TINY "encoder";
     o.threads = threads;
-    o.epochs = 2;
-    o.head_steps = 1;
-    o.train_layers = 1;
+    o.settings = "epochs=2 head_steps=1 train_layers=1 neighbours=3";
     o.dev_share = 0.2;
     o.map_points = 7; /* of 12 rows: a sample */
     scratch_path(dir, place, "checkpoint");
@@ -511,7 +517,6 @@ static rf_status train_model(rf_error *err)
     o.resume = !method; /* whatever a failed run left behind must do */
     o.method = method;
     o.open_texts = method && strcmp(method, "selfsup") == 0 ? asked : NULL;
-    o.method_options.neighbours = 3;
     rf_model *m = rf_train(asked, NULL, &o, err);
     rf_status st = status_of(m, err);
     rf_model_free(m);
@@ -539,6 +544,33 @@ static void training(void **state)
     fail_in_turn(train_model, ONE, true);
     fail_in_turn(train_model, ONE, false);
     scratch_remove(place);
+    rf_dataset_free(asked);
+}
+
+/* The default method has more to load and to answer with than small_model. One class has
+ * a head. */
+static void models_of_the_default_method(void **state)
+{
+    (void)state;
+    char path[RF_PATH_MAX];
+    rf_train_options o = rf_train_options_default();
+    o.encoder = TINY "encoder";
+    o.threads = 1;
+    o.settings = "epochs=1 head_steps=1 train_layers=1";
+    ask_orders();
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(rf_dataset_add(asked, "hello again", 11, "c0", 2, NULL), RF_OK);
+    rf_model *m = rf_train(asked, NULL, &o, NULL);
+    assert_non_null(m);
+    model = m;
+    for (threads = 1; threads <= 2; threads++)
+        fail_each(answer);
+    scratch_make(place);
+    scratch_path(path, place, "model.rf");
+    assert_int_equal(rf_model_save(m, path, NULL, NULL), RF_OK);
+    fail_each(load_model);
+    scratch_remove(place);
+    rf_model_free(m);
     rf_dataset_free(asked);
 }
 
@@ -650,13 +682,21 @@ int main(void)
 {
     json_set_alloc_funcs(jansson_malloc, jansson_free);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vocabulary),    cmocka_unit_test(tokenizer),
-        cmocka_unit_test(loading),       cmocka_unit_test(embedding),
-        cmocka_unit_test(answering),     cmocka_unit_test(explaining),
-        cmocka_unit_test(evaluating),    cmocka_unit_test(importing),
-        cmocka_unit_test(labelled_data), cmocka_unit_test(models),
-        cmocka_unit_test(training),      cmocka_unit_test(lab),
-        cmocka_unit_test(reporting),     cmocka_unit_test(training_by_other_methods),
+        cmocka_unit_test(vocabulary),
+        cmocka_unit_test(tokenizer),
+        cmocka_unit_test(loading),
+        cmocka_unit_test(embedding),
+        cmocka_unit_test(answering),
+        cmocka_unit_test(explaining),
+        cmocka_unit_test(evaluating),
+        cmocka_unit_test(importing),
+        cmocka_unit_test(labelled_data),
+        cmocka_unit_test(models),
+        cmocka_unit_test(training),
+        cmocka_unit_test(lab),
+        cmocka_unit_test(reporting),
+        cmocka_unit_test(models_of_the_default_method),
+        cmocka_unit_test(training_by_other_methods),
     };
     return cmocka_run_group_tests_name("alloc", tests, set_up, tear_down);
 }

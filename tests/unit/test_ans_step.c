@@ -1,10 +1,12 @@
 /*
- * One step of training a head, against Algorithm 1 written in PyTorch in double precision
+ * test_ans_step.c - one training step of a head
+ *
+ * Against Algorithm 1 written in PyTorch in double precision
  * (tools/make_ans_golden.py): each ascent step, the projection, the loss, every gradient,
  * the parameters after one and three steps of Adam, with and without dropout, and each
- * switch of the method; and against differences of the loss itself.
+ * switch of the method; gradients also against finite differences of the loss.
  *
- * Tolerances, for numbers that the reference has to the last bit: eps 2e-6 of lengths up
+ * Tolerances, given inputs equal to the last bit: eps 2e-6 of lengths up
  * to 16; loss 2e-6 of about 1; gradients 1e-7 + 1e-5 of themselves (they are sums of up
  * to 17 products, the largest about 0.1). Adam divides by the size of the gradient, so
  * that an error e of it becomes rate e / |gradient| of a parameter, and at most two
@@ -14,7 +16,7 @@
 #include "encoder/safetensors.h"
 #include "near.h"
 #include "num/panels.h"
-#include "open/ans_step.h"
+#include "ans/ans_step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +131,7 @@ static void set_up(setup *s, const struct variant *v)
     *s = (setup){.v = v};
     load_head(&s->heads);
     s->head = rf_head_at(&s->heads, 0);
-    /* with room for more than it gets, as a trainer has */
+    /* with more capacity than needed, as in a trainer */
     assert_int_equal(rf_ans_work_init(&s->work, WIDTH, POSITIVES, NEGATIVES + 20,
                                       v->lambda > 0.0f ? POSITIVES : 0, v->ascent > 0,
                                       NULL),
@@ -150,7 +152,7 @@ static void set_up(setup *s, const struct variant *v)
 
 static void tear_down(setup *s)
 {
-    rf_heads_release(&s->heads);
+    rf_method_state_release(&s->heads);
     rf_ans_work_release(&s->work);
     free(s->z);
     free(s->noise);
@@ -226,7 +228,7 @@ static void check_gradient(const setup *s)
 }
 
 /* |got - want| <= steps * (1e-7 + rate min(2, 1e-3 + 1e-7 / |gradient|)): a gradient may
- * be 1e-7 off, which turns one that is smaller around. Nearly all must be better. */
+ * be 1e-7 off, which flips the sign of a smaller one. Nearly all must be better. */
 static void assert_moved(const setup *s, size_t steps)
 {
     size_t loose = 0, all = 0;
@@ -289,7 +291,7 @@ static void steps_follow_the_algorithm(void **state)
     tear_down(&s);
 }
 
-static void a_step_is_its_parts(void **state)
+static void a_step_equals_its_parts(void **state)
 {
     (void)state;
     setup a, b;
@@ -310,9 +312,9 @@ static void a_step_is_its_parts(void **state)
     tear_down(&b);
 }
 
-/* ---- Differences ------------------------------------------------------------------- */
+/* ---- Finite differences ------------------------------------------------------------ */
 
-#define FD_WIDTH 41 /* no multiple of anything */
+#define FD_WIDTH 41 /* not a multiple of any block size */
 #define FD_POSITIVES 3
 #define FD_NEGATIVES 6
 #define FD_ROWS 9
@@ -345,8 +347,8 @@ static void random_setup(rf_heads *heads, rf_ans_work *w)
 
 /* Each part of the head moved by +-h along the sign of its gradient: the loss changes by
  * 2 h times the sum of |gradient|, to 1 % (h is chosen for a change of 1/100, in which a
- * few ReLUs out of thousands turn). */
-static void gradients_are_slopes_of_the_loss(void **state)
+ * few ReLUs out of thousands switch). */
+static void gradients_match_finite_differences(void **state)
 {
     (void)state;
     rf_heads heads;
@@ -387,7 +389,7 @@ static void gradients_are_slopes_of_the_loss(void **state)
     }
     free(gradient);
     free(start);
-    rf_heads_release(&heads);
+    rf_method_state_release(&heads);
     rf_ans_work_release(&w);
 }
 
@@ -399,7 +401,7 @@ static double margin(const rf_head *h, const float *x)
 }
 
 /* An ascent step of 0.01 raises g by 0.01 |dg/dz|, to 2 %, and has that length. */
-static void ascent_climbs_the_steepest_way(void **state)
+static void ascent_follows_the_gradient(void **state)
 {
     (void)state;
     rf_heads heads;
@@ -428,11 +430,11 @@ static void ascent_climbs_the_steepest_way(void **state)
         if (!(fabs(g[1] - g[0] - want) <= 0.02 * want))
             fail_msg("point %zu rose by %g, wanted %g", i, g[1] - g[0], want);
     }
-    rf_heads_release(&heads);
+    rf_method_state_release(&heads);
     rf_ans_work_release(&w);
 }
 
-/* No gradient, no noise: nothing moves, nothing becomes NaN. */
+/* With no gradient and no noise nothing moves and nothing becomes NaN. */
 static void points_without_a_direction_stay(void **state)
 {
     (void)state;
@@ -446,19 +448,19 @@ static void points_without_a_direction_stay(void **state)
     rf_ans_project(&w, 3.0f, 2.0f);
     for (size_t i = 0; i < FD_POSITIVES * FD_WIDTH; i++)
         assert_true(w.eps[i] == 0.0f);
-    rf_heads_release(&heads);
+    rf_method_state_release(&heads);
     rf_ans_work_release(&w);
 }
 
-/* Moving the positives is the same as having gathered them where they are moved to: to
- * the bit, the gradient too. */
-static void moved_positives_are_texts_elsewhere(void **state)
+/* Moving the positives gives the same bits, in the gradient too, as gathering rows at the
+ * new positions. */
+static void moved_positives_match_gathered_rows(void **state)
 {
     (void)state;
     rf_heads heads;
     rf_ans_work w, other;
     random_setup(&heads, &w);
-    rf_heads_release(&heads);
+    rf_method_state_release(&heads);
     random_setup(&heads, &other);
     rf_head h = rf_head_at(&heads, 0);
     rf_ans_settings settings = {.lambda = 1.0f, .negative_weight = 1.0f};
@@ -477,12 +479,12 @@ static void moved_positives_are_texts_elsewhere(void **state)
     assert_true(a == b);
     assert_memory_equal(w.gradient, other.gradient,
                         rf_head_floats(FD_WIDTH) * sizeof(float));
-    rf_heads_release(&heads);
+    rf_method_state_release(&heads);
     rf_ans_work_release(&other);
     rf_ans_work_release(&w);
 }
 
-/* Margins far out must not overflow: softplus(x) is x for large x, 0 for small. */
+/* Large margins must not overflow: softplus(x) is x for large x, 0 for small. */
 static void large_margins_stay_finite(void **state)
 {
     (void)state;
@@ -502,7 +504,7 @@ static void large_margins_stay_finite(void **state)
         double slope = (double)*rf_head_at(&as_head, 0).b3;
         assert_true(fabs(slope - (side ? -n : rest) / (n + FD_NEGATIVES)) < 1e-6);
     }
-    rf_heads_release(&heads);
+    rf_method_state_release(&heads);
     rf_ans_work_release(&w);
 }
 
@@ -518,11 +520,11 @@ int main(void)
                                        .initial_state = (void *)(uintptr_t)&variants[i]};
     }
     const struct CMUnitTest others[] = {
-        cmocka_unit_test(a_step_is_its_parts),
-        cmocka_unit_test(gradients_are_slopes_of_the_loss),
-        cmocka_unit_test(ascent_climbs_the_steepest_way),
+        cmocka_unit_test(a_step_equals_its_parts),
+        cmocka_unit_test(gradients_match_finite_differences),
+        cmocka_unit_test(ascent_follows_the_gradient),
         cmocka_unit_test(points_without_a_direction_stay),
-        cmocka_unit_test(moved_positives_are_texts_elsewhere),
+        cmocka_unit_test(moved_positives_match_gathered_rows),
         cmocka_unit_test(large_margins_stay_finite),
     };
     memcpy(tests + VARIANTS, others, sizeof others);

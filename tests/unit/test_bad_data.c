@@ -169,7 +169,7 @@ static const struct {
      1,
      {"line 1", "integer"}},
 
-    /* Something else altogether */
+    /* Not text at all */
     {{0}, "\xFF\xFEt\xC3", RF_ERR_FORMAT, 0, {"UTF-16"}},
     {{0}, "\xFE\xFF\x01t", RF_ERR_FORMAT, 0, {"UTF-16"}},
     {{0}, "PK\x03\x04xyz", RF_ERR_FORMAT, 0, {"zip"}},
@@ -298,7 +298,9 @@ static void endless_line(void **state)
         rf_error err = {0};
         scratch_write(dir, "endless", starts[i], strlen(starts[i]));
         assert_int_equal(truncate(path, 100000000), 0);
-        assert_null(rf_dataset_read(path, &options[i], &err));
+        rf_data_options o = options[i];
+        o.struct_size = sizeof o;
+        assert_null(rf_dataset_read(path, &o, &err));
         assert_error(&err, RF_ERR_LIMIT, path, "without an end",
                      i == 1 ? "is a quote left open?" : "");
         assert_int_equal(err.pos, lines[i]);

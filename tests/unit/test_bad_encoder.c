@@ -49,7 +49,7 @@ static void not_a_file(void **state)
     (void)state;
     static const char *const names[] = {"config.json", "model.safetensors", "vocab.txt",
                                         "tokenizer_config.json"};
-    alarm(30); /* opening a FIFO for reading can wait for ever */
+    alarm(30); /* opening a FIFO for reading can block forever */
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[RF_PATH_MAX];
         scratch_path(path, dir, names[i]);
@@ -83,7 +83,7 @@ static void unreadable(void **state)
     static const char *const names[] = {"config.json", "model.safetensors", "vocab.txt",
                                         "tokenizer_config.json"};
     if (geteuid() == 0)
-        skip(); /* permissions do not hold root back */
+        skip(); /* root ignores permissions */
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[RF_PATH_MAX];
         scratch_path(path, dir, names[i]);
@@ -223,7 +223,7 @@ static void config_kind(void **state)
     }
 }
 
-/* config.json and the weights each make sense, but not together. */
+/* config.json and the weights are each valid, but do not match. */
 static void config_against_weights(void **state)
 {
     (void)state;

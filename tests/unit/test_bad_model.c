@@ -1,6 +1,6 @@
 /*
- * Model files that are damaged, cut, or hostile (properly sealed, but wrong) end in words
- * and in nothing else.
+ * test_bad_model.c - model files that are damaged, truncated or hostile (properly sealed,
+ * but wrong) give an error and nothing else
  */
 #include "model_place.h"
 #include "sealed.h"
@@ -53,7 +53,7 @@ static void bytes_changed(void **state)
 {
     (void)state;
     change_bytes(false, 61);
-    change_bytes(true, 7); /* a quarter of the header: it is what takes the time */
+    change_bytes(true, 7); /* fewer bytes: the header takes most of the time */
 }
 
 static void cut_anywhere(void **state)
@@ -63,7 +63,8 @@ static void cut_anywhere(void **state)
     rf_error err = {0};
     unsigned char *file = saved(1, false, &len);
     for (size_t n = 0; n < len; n += n < 100 || n + 100 > len ? 1 : 31) {
-        unsigned char *cut = malloc(n ? n : 1); /* a step outside is one outside */
+        unsigned char *cut =
+            malloc(n ? n : 1); /* exact size, to catch reads past the end */
         assert_non_null(cut);
         memcpy(cut, file, n);
         assert_int_equal(try(cut, n, &err), RF_ERR_FORMAT);
@@ -151,7 +152,7 @@ static void poke(sealed *s, const void *how)
 }
 
 /* A value of the description replaced: {place, JSON text}; text NULL removes it. */
-static void tell(sealed *s, const void *how)
+static void replace_description(sealed *s, const void *how)
 {
     const char *const *pair = how;
     char place[64];
@@ -171,7 +172,7 @@ static void tell(sealed *s, const void *how)
         assert_int_equal(json_object_del(at, key), 0);
 }
 
-static void the_tester_itself(void **state)
+static void the_test_helpers_work(void **state)
 {
     (void)state;
     size_t len;
@@ -180,7 +181,7 @@ static void the_tester_itself(void **state)
     unsigned char *file = saved(CLASSES, false, &len);
     assert_true(sealed_take_apart(&s, file, len));
     free(file);
-    json_object_set_new(s.about, "more", json_true()); /* more words do no harm */
+    json_object_set_new(s.about, "more", json_true()); /* unknown keys are ignored */
     json_object_set_new(json_object_get(s.about, "encoder"), "more", json_true());
     json_object_set_new(s.about, "program", json_string("ringfence 9.9"));
     file = sealed_put_together(&s, &len);
@@ -222,10 +223,10 @@ static void missing_tensors(void **state)
         snprintf(words, sizeof words, "tensor \"%s\" is missing", names[i]);
         spoiled(rename_tensor, names[i], RF_ERR_FORMAT, words, "");
     }
-    /* what may be missing must not be announced */
+    /* optional parts must not be described if missing */
     spoiled(without_map, "train.features", RF_ERR_FORMAT, "description", "\"kept.rows\"");
     spoiled(without_map, NULL, RF_ERR_FORMAT, "description", "\"kept.map\"");
-    /* and a map is of rows that are there */
+    /* and a map needs its rows */
     spoiled(rename_tensor, "train.features", RF_ERR_FORMAT, "\"map.rows\"",
             "a map of 8 points of 0 training rows");
     spoiled(rename_tensor, "train.texts", RF_ERR_FORMAT, "description", "\"kept.texts\"");
@@ -410,12 +411,12 @@ static void wrong_description(void **state)
         {{"summary", NULL}, 0, "\"summary\" is missing", "wanted an object"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        spoiled(tell, bad[i].how, bad[i].code ? bad[i].code : RF_ERR_FORMAT, bad[i].a,
-                bad[i].b);
+        spoiled(replace_description, bad[i].how,
+                bad[i].code ? bad[i].code : RF_ERR_FORMAT, bad[i].a, bad[i].b);
 }
 
-/* A full file that says it is slim takes its frozen part from the directory: the same
- * model. */
+/* A full file that claims to be slim loads its frozen part from the directory: the
+ * same model. */
 static void full_file_called_slim(void **state)
 {
     (void)state;
@@ -425,7 +426,7 @@ static void full_file_called_slim(void **state)
     unsigned char *file = saved(CLASSES, false, &len);
     assert_true(sealed_take_apart(&s, file, len));
     free(file);
-    tell(&s, how);
+    replace_description(&s, how);
     file = sealed_put_together(&s, &len);
     scratch_write(dir, "model.rf", file, len);
     free(file);
@@ -445,8 +446,8 @@ static void full_file_called_slim(void **state)
     rf_model_free(b);
 }
 
-/* A file of before there was one, and one that another hand wrote: integers, and
- * fractions that no float is. */
+/* A file older than calibration, and one by another writer: integers, and fractions
+ * that are not floats. */
 static void other_calibrations(void **state)
 {
     (void)state;
@@ -460,7 +461,7 @@ static void other_calibrations(void **state)
         unsigned char *file = saved(CLASSES, false, &len);
         assert_true(sealed_take_apart(&s, file, len));
         free(file);
-        tell(&s, pair);
+        replace_description(&s, pair);
         file = sealed_put_together(&s, &len);
         scratch_write(dir, "model.rf", file, len);
         free(file);
@@ -478,7 +479,7 @@ static void other_calibrations(void **state)
     }
 }
 
-/* JSON has no NaN and no infinity: the text of the description is not JSON then. */
+/* JSON has no NaN or infinity, so such a description is not JSON. */
 static void not_a_number(void **state)
 {
     (void)state;
@@ -492,7 +493,7 @@ static void not_a_number(void **state)
         char text[80];
         snprintf(text, sizeof text, "{\"calibration\": {\"slope\": %s}}", numbers[i]);
         json_decref(s.about);
-        s.about = NULL; /* what stands in the metadata stays */
+        s.about = NULL; /* keep the text in the metadata */
         sealed_set(&s, "ringfence.json", text);
         file = sealed_put_together(&s, &len);
         assert_non_null(file);
@@ -527,10 +528,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(bytes_changed),      TEST(cut_anywhere),          TEST(the_tester_itself),
-        TEST(missing_tensors),    TEST(wrong_shapes),          TEST(wrong_numbers),
-        TEST(wrong_description),  TEST(full_file_called_slim), TEST(newer_version),
-        TEST(other_calibrations), TEST(not_a_number),
+        TEST(bytes_changed),         TEST(cut_anywhere),
+        TEST(the_test_helpers_work), TEST(missing_tensors),
+        TEST(wrong_shapes),          TEST(wrong_numbers),
+        TEST(wrong_description),     TEST(full_file_called_slim),
+        TEST(newer_version),         TEST(other_calibrations),
+        TEST(not_a_number),
     };
     return cmocka_run_group_tests_name("bad model", tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 static rf_vocab *from_text(const char *text, size_t len, const char *config,
                            rf_error *err)
 {
-    char *copy = malloc(len ? len : 1); /* no NUL behind it */
+    char *copy = malloc(len ? len : 1); /* not NUL-terminated */
     assert_non_null(copy);
     memcpy(copy, text, len);
     rf_vocab *v = rf_vocab_from_text(copy, len, "vocab.txt", config,
@@ -110,7 +110,7 @@ static void lines(void **state)
     assert_tokens(v, "c", "[UNK] ");
     rf_vocab_free(v);
 
-    /* Of two equal pieces the later counts, as in Python's dict. */
+    /* Of two equal pieces the later wins, as in Python's dict. */
     v = good_text(TEXT("[UNK]\n[CLS]\n[SEP]\nab\nx\nab\n"), NULL);
     assert_int_equal(rf_vocab_find(v, "ab", 2), 5);
     assert_piece(v, 3, "ab");
@@ -350,7 +350,7 @@ static void json_model(void **state)
         {PIECES("{\"a\": \"0\"}"), "id of \"a\" is a string, wanted an integer", 0},
         {PIECES("{\"a\": 0.0}"), "id of \"a\" is a fraction", 0},
         {PIECES("{\"a\": null}"), "id of \"a\" is null", 0},
-        {PIECES("{\"a\": 7, \"b\": 7}"), "id 7 stands for both", 0},
+        {PIECES("{\"a\": 7, \"b\": 7}"), "id 7 is both", 0},
         {WITH_MODEL(MODEL(", \"unk_token\": \"<unk>\"")), "no unknown token \"<unk>\"",
          0},
         {WITH_MODEL(MODEL(", \"unk_token\": 0")), "unk_token", 0},
@@ -368,7 +368,7 @@ static void json_model(void **state)
          "added_tokens[1] wants", 0},
         {ADDED("[7]"), "added_tokens[0] wants", 0},
         {ADDED("[{\"id\": -6, \"content\": \"x\"}]"), "\"x\" has id -6", RF_ERR_LIMIT},
-        {ADDED("[{\"id\": 3, \"content\": \"x\"}]"), "id 3 stands for both", 0},
+        {ADDED("[{\"id\": 3, \"content\": \"x\"}]"), "id 3 is both", 0},
         {ADDED("[{\"id\": 9, \"content\": \"[CLS]\"}]"), "at id 1 and again at id 9", 0},
         {ADDED("{\"x\": 6}"), "added_tokens is an object, wanted an array", 0},
     };
@@ -383,7 +383,7 @@ static void json_accepted(void **state)
     assert_tokens(v, "aB Á", "a ##b a ");
     rf_vocab_free(v);
 
-    v = good_json(JSON("null", PRE, MODEL(""), "")); /* text as it comes */
+    v = good_json(JSON("null", PRE, MODEL(""), "")); /* text as it is */
     assert_false(v->fold.lowercase || v->fold.strip_accents || v->clean_text ||
                  v->space_cjk);
     assert_tokens(v, "ab B b a\x01", "a ##b B [UNK] [UNK] ");
@@ -442,7 +442,7 @@ static void directories(void **state)
     assert_int_equal(rf_vocab_size(v), 6);
     rf_vocab_free(v);
     scratch_write(dir, "tokenizer.json", TEXT("{}"));
-    assert_null(rf_vocab_load(dir, &err)); /* and is not passed over when it is wrong */
+    assert_null(rf_vocab_load(dir, &err)); /* and is not skipped when it is wrong */
     assert_error(&err, RF_ERR_VERSION, dir, "tokenizer.json", "model is missing");
     scratch_remove(dir);
     rf_vocab_free(NULL);

@@ -1,7 +1,7 @@
 /*
  * Weight files that are nearly right: the tiny encoder's model.safetensors taken apart,
- * changed in one place, and put together again. Whether the file itself is well-formed is
- * another matter (test_safetensors).
+ * changed in one place, and put together again. The format of the file itself is
+ * tested in test_safetensors.
  */
 #include "encoder/encoder.h"
 
@@ -232,7 +232,7 @@ static void not_finite(void **state)
     }
 }
 
-/* Each number is one, but not what comes of them. */
+/* Every weight is finite, but the features are not. */
 static void finite_but_too_large(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The ground floor: buffers, paths, atomic directories, digests, programs, teams */
+/* test_base.c - buffers, paths, atomic directories, digests, programs, teams */
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -87,27 +87,28 @@ static void files_and_directories(void **state)
     assert_int_equal(rf_dir_make_beside(target, beside, &err), RF_OK);
     rf_path_join(path, beside, "f", NULL);
     assert_int_equal(rf_file_write(path, "abc", 3, &err), RF_OK);
-    assert_int_equal(rf_file_write(path, "abc", 3, &err), RF_ERR_IO); /* never over */
+    assert_int_equal(rf_file_write(path, "abc", 3, &err),
+                     RF_ERR_IO); /* never overwritten */
     assert_false(rf_file_exists(target));
     assert_int_equal(rf_dir_publish(beside, target, &err), RF_OK);
     assert_false(rf_file_exists(beside));
 
     assert_int_equal(rf_dir_make_beside(target, beside, &err), RF_OK);
-    assert_int_equal(rf_dir_publish(beside, target, &err), RF_ERR_IO); /* nor over this */
+    assert_int_equal(rf_dir_publish(beside, target, &err), RF_ERR_IO); /* nor this */
     assert_non_null(strstr(err.msg, "File exists"));
     rf_path_join(path, target, "f", NULL);
 
-    rf_map map;
-    assert_int_equal(rf_map_open(&map, path, &err), RF_OK);
-    assert_int_equal(map.len, 3);
-    assert_memory_equal(map.data, "abc", 3);
-    rf_map_close(&map);
-    rf_map_close(&map);
-    assert_int_equal(rf_map_open(&map, target, &err), RF_ERR_FORMAT);
-    assert_int_equal(rf_map_open(&map, in_root("none"), &err), RF_ERR_MISSING);
-    assert_int_equal(rf_map_open(&map, in_root("none"), NULL), RF_ERR_MISSING);
+    rf_mapping mapping;
+    assert_int_equal(rf_mapping_open(&mapping, path, &err), RF_OK);
+    assert_int_equal(mapping.len, 3);
+    assert_memory_equal(mapping.data, "abc", 3);
+    rf_mapping_close(&mapping);
+    rf_mapping_close(&mapping);
+    assert_int_equal(rf_mapping_open(&mapping, target, &err), RF_ERR_FORMAT);
+    assert_int_equal(rf_mapping_open(&mapping, in_root("none"), &err), RF_ERR_MISSING);
+    assert_int_equal(rf_mapping_open(&mapping, in_root("none"), NULL), RF_ERR_MISSING);
     assert_int_equal(mkfifo(in_root("fifo"), 0600), 0); /* must not block */
-    assert_int_equal(rf_map_open(&map, in_root("fifo"), &err), RF_ERR_FORMAT);
+    assert_int_equal(rf_mapping_open(&mapping, in_root("fifo"), &err), RF_ERR_FORMAT);
 }
 
 static void a_full_disk_is_noticed(void **state)

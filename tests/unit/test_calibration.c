@@ -1,7 +1,6 @@
 /*
- * From margins to probabilities: slope, bias and temperature against SciPy's and
- * scikit-learn's (tools/make_calibration_golden.py), what must hold for any data, and
- * what training makes of them.
+ * test_calibration.c - slope, bias and temperature against SciPy and scikit-learn
+ * (tools/make_calibration_golden.py), invariants, and the calibration of trained models
  *
  * Tolerance 2e-6, absolute and relative: both sides solve in double precision, to some
  * 1e-10, and round to float (6e-8). Against scikit-learn, which has no penalty, 1e-3 of
@@ -57,7 +56,7 @@ static rf_calibration fit(const float *margin, const uint8_t *known, size_t n)
     if (rf_calibration_fit_known(&c, margin, known, n, &err) != RF_OK)
         fail_msg("%s", err.msg);
     assert_true(isfinite(c.slope) && isfinite(c.bias));
-    assert_true(c.slope >= RF_CALIBRATION_LEAST);
+    assert_true(c.slope >= RF_CALIBRATION_MIN);
     assert_true(c.temperature == 1.25f && c.from == RF_CALIBRATION_FROM_PSEUDO_OPEN);
     return c;
 }
@@ -91,9 +90,9 @@ static double probability(const rf_calibration *c, double margin)
     return 1.0 / (1.0 + exp(-((double)c->bias + (double)c->slope * margin)));
 }
 
-/* Random sets of any shape. What the bias is for: the mean probability of being known
- * among open texts is that of being open among known ones, whatever their numbers. */
-static void either_kind_weighs_the_same(void **state)
+/* Random sets of any shape. The bias makes the mean probability of "known" among open
+ * texts equal to that of "open" among known ones, whatever their counts. */
+static void both_kinds_weigh_the_same(void **state)
 {
     (void)state;
     for (size_t set = 0; set < 40; set++) {
@@ -117,14 +116,14 @@ static void either_kind_weighs_the_same(void **state)
         }
         /* slope and bias are rounded to float: of margins up to 160 that is 1e-5 */
         assert_true(fabs(sum[0] / count[0] - sum[1] / count[1]) < 2e-5);
-        for (size_t i = 1; i < 100; i++) /* and more margin never means less */
+        for (size_t i = 1; i < 100; i++) /* and the probability rises with the margin */
             assert_true(probability(&c, 0.1 * (double)i) >=
                         probability(&c, 0.1 * (double)i - 0.1));
     }
 }
 
-/* A fence that is moved moves the bias, and nothing else. */
-static void a_moved_fence(void **state)
+/* Moving the fence changes only the bias. */
+static void moving_the_fence_moves_the_bias(void **state)
 {
     (void)state;
     size_t n = 0;
@@ -142,7 +141,7 @@ static void a_moved_fence(void **state)
     assert_true(fabs((double)a.bias - 3.0 * (double)a.slope - (double)b.bias) < 1e-5);
 }
 
-/* Whatever the size and the place of the gap: finite, and the right way round. */
+/* Finite and with a positive slope, whatever the size and place of the gap. */
 static void separable_data(void **state)
 {
     (void)state;
@@ -154,7 +153,7 @@ static void separable_data(void **state)
             const float margin[] = {at - 2.0f * gap, at - gap, at + gap, at + 2.0f * gap};
             static const uint8_t known[] = {0, 0, 1, 1};
             rf_calibration c = fit(margin, known, 4);
-            /* symmetric: the line is in the middle, to within a little of the gap */
+            /* symmetric: the line is in the middle, within a small part of the gap */
             if (at == 0.0f)
                 assert_true(fabsf(c.bias) <= c.slope * (1e-6f + 1e-5f * gap));
             assert_true(probability(&c, (double)margin[3]) >= 0.499 &&
@@ -162,8 +161,8 @@ static void separable_data(void **state)
         }
 }
 
-/* The prior decides where the data say nothing, and gives way where they do. */
-static void few_and_many(void **state)
+/* The prior decides with little data and gives way with much. */
+static void prior_with_few_and_many_texts(void **state)
 {
     (void)state;
     static const float same[] = {2.0f, 2.0f};
@@ -173,7 +172,7 @@ static void few_and_many(void **state)
     static float margin[20000];
     static uint8_t kinds[20000];
     rf_rng r = rf_rng_open(rf_rng_key(4, 0, 0, 0));
-    for (size_t i = 0; i < 20000; i++) { /* drawn by slope 0.25 and bias 0 */
+    for (size_t i = 0; i < 20000; i++) { /* drawn with slope 0.25 and bias 0 */
         margin[i] = 40.0f * rf_rng_uniform(&r) - 20.0f;
         kinds[i] =
             (double)rf_rng_uniform(&r) < 1.0 / (1.0 + exp(-0.25 * (double)margin[i]));
@@ -182,7 +181,7 @@ static void few_and_many(void **state)
     assert_true(fabsf(c.slope - 0.25f) < 0.015f && fabsf(c.bias) < 0.1f);
 }
 
-static void refused(void **state)
+static void invalid_margins_are_refused(void **state)
 {
     (void)state;
     const float margin[] = {1.0f, -1.0f, 2.0f};
@@ -242,7 +241,7 @@ static void golden_classes(void **state)
     }
 }
 
-static void little_to_learn_from(void **state)
+static void temperature_from_little_data(void **state)
 {
     (void)state;
     static const float margins[] = {5.0f, 1.0f, -4.0f, 1e30f, -1e30f, 0.0f};
@@ -254,14 +253,14 @@ static void little_to_learn_from(void **state)
     assert_int_equal(rf_calibration_fit_classes(&c, margins, truth, 6, 1, NULL), RF_OK);
     assert_true(c.temperature == 1.0f); /* one class: always right */
     assert_int_equal(rf_calibration_fit_classes(&c, margins, wrong, 2, 3, NULL), RF_OK);
-    assert_true(c.temperature >= RF_CALIBRATION_LEAST && c.temperature < 0.02f);
+    assert_true(c.temperature >= RF_CALIBRATION_MIN && c.temperature < 0.02f);
     assert_int_equal(rf_calibration_fit_classes(&c, margins, truth, 2, 3, NULL), RF_OK);
     assert_true(c.temperature >= 1.0f && c.temperature < 1.1f);
 }
 
-/* ---- Sense ------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------ */
 
-static void checked(void **state)
+static void calibrations_are_checked(void **state)
 {
     (void)state;
     static const struct {
@@ -297,7 +296,7 @@ static void checked(void **state)
                         "pseudo-open");
 }
 
-/* ---- What training does ------------------------------------------------------------ */
+/* ---- Training ---------------------------------------------------------------------- */
 
 enum { DEV = 24, CLASSES = 3 };
 
@@ -325,12 +324,8 @@ static rf_model *train(const char *method, const rf_dataset *dev, size_t threads
     o.encoder = GOLDEN_DIR "/tiny/encoder";
     o.method = method;
     o.threads = threads;
-    o.dev_share = 0.0;
-    o.epochs = 4;
-    o.batch = 8;
-    o.known_rate = 0.01f;
-    o.head_steps = 30;
-    o.head_negatives = 16;
+    o.dev_share = -1.0;
+    o.settings = "epochs=4 batch=8 known_rate=0.01 head_steps=30 head_negatives=16";
     rf_dataset *data = make_data(36, 0);
     rf_model *m = rf_train(data, dev, &o, &err);
     if (!m)
@@ -339,12 +334,12 @@ static rf_model *train(const char *method, const rf_dataset *dev, size_t threads
     return m;
 }
 
-/* The temperature is that of the margins which the finished model gives the dev texts. */
-static void temperature_of_the_dev_texts(void **state)
+/* The temperature is fitted to the margins of the dev texts in the finished model. */
+static void temperature_fits_the_dev_texts(void **state)
 {
     (void)state;
     rf_dataset *dev = make_data(DEV, 100);
-    rf_model *m = train("ans", dev, 1), *again = train("ans", dev, 3);
+    rf_model *m = train("heads", dev, 1), *again = train("heads", dev, 3);
     rf_session *s = rf_session_new(m, 1, NULL);
     float margins[DEV * CLASSES];
     uint32_t truth[DEV];
@@ -360,7 +355,8 @@ static void temperature_of_the_dev_texts(void **state)
     rf_calibration want = RF_CALIBRATION_DEFAULT;
     assert_int_equal(
         rf_calibration_fit_classes(&want, margins, truth, DEV, CLASSES, NULL), RF_OK);
-    assert_true(fabsf(want.temperature - 1.0f) > 0.01f); /* else this says nothing */
+    assert_true(fabsf(want.temperature - 1.0f) >
+                0.01f); /* else this test shows nothing */
     assert_near("temperature", &m->calibration.temperature, &want.temperature, 1, 0,
                 1e-5);
     assert_true(m->calibration.slope == want.slope && m->calibration.bias == want.bias);
@@ -376,7 +372,7 @@ static void without_dev_texts_and_without_heads(void **state)
 {
     (void)state;
     const rf_calibration defaults = RF_CALIBRATION_DEFAULT, none = RF_CALIBRATION_NONE;
-    rf_model *m = train("ans", NULL, 1);
+    rf_model *m = train("heads", NULL, 1);
     assert_memory_equal(&m->calibration, &defaults, sizeof defaults);
     rf_model_free(m);
     rf_dataset *dev = make_data(DEV, 100);
@@ -391,15 +387,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_known),
-        cmocka_unit_test(either_kind_weighs_the_same),
-        cmocka_unit_test(a_moved_fence),
+        cmocka_unit_test(both_kinds_weigh_the_same),
+        cmocka_unit_test(moving_the_fence_moves_the_bias),
         cmocka_unit_test(separable_data),
-        cmocka_unit_test(few_and_many),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(prior_with_few_and_many_texts),
+        cmocka_unit_test(invalid_margins_are_refused),
         cmocka_unit_test(golden_classes),
-        cmocka_unit_test(little_to_learn_from),
-        cmocka_unit_test(checked),
-        cmocka_unit_test(temperature_of_the_dev_texts),
+        cmocka_unit_test(temperature_from_little_data),
+        cmocka_unit_test(calibrations_are_checked),
+        cmocka_unit_test(temperature_fits_the_dev_texts),
         cmocka_unit_test(without_dev_texts_and_without_heads),
     };
     return cmocka_run_group_tests_name("calibration", tests, open_golden, close_golden);

@@ -1,7 +1,7 @@
 /*
- * Sealed files: what is written is read back, whatever byte is changed or missing is
- * noticed, what is not ours is refused with words, and a write that fails leaves the old
- * file as it was. Checksums are compared with those that sealed.c takes by itself.
+ * test_container.c - sealed files: they read back, any changed or missing byte is
+ * noticed, other files are refused with a message, and a failed write leaves the old file
+ * unchanged. Checksums are compared with those computed by sealed.c.
  */
 #include "model/container.h"
 
@@ -45,8 +45,8 @@ static const int64_t longs[2] = {INT64_MIN, INT64_MAX};
 #define JSON "{\"a\":[1,2.5,\"caf\xc3\xa9 \\\"quoted\\\"\"],\"b\":{}}"
 
 /* One float at a time. */
-static rf_status give_floats(void *user, size_t index, rf_container_writer *w,
-                             rf_error *err)
+static rf_status write_floats(void *user, size_t index, rf_container_writer *w,
+                              rf_error *err)
 {
     const float *from = user;
     for (size_t i = 0; i < 6; i++) {
@@ -59,11 +59,11 @@ static rf_status give_floats(void *user, size_t index, rf_container_writer *w,
     return RF_OK;
 }
 
-/* In an order that is not the one of the file. */
+/* Not in the order of the file. */
 #define SECTIONS 7
 static rf_section sections[SECTIONS] = {
     {"bytes", RF_U8, .rank = 1, .shape = {3}, .data = bytes},
-    {"floats", RF_F32, .rank = 2, .shape = {2, 3}, .give = give_floats, .index = 99},
+    {"floats", RF_F32, .rank = 2, .shape = {2, 3}, .write = write_floats, .index = 99},
     {"halves", RF_F16, .rank = 1, .shape = {3}, .data = halves},
     {"none", RF_F32, .rank = 2, .shape = {0, 4}, .data = NULL},
     {"ints", RF_I32, .rank = 1, .shape = {2}, .data = ints},
@@ -90,7 +90,7 @@ static unsigned char *small_file(size_t *len)
     return (unsigned char *)scratch_read(path, len);
 }
 
-/* In memory of exactly this size, so that a step outside is one outside. */
+/* In memory of exactly this size, to catch reads past the end. */
 static rf_status parse(const unsigned char *from, size_t len, rf_error *err)
 {
     rf_container c;
@@ -118,7 +118,7 @@ static void same(const rf_container *c, const char *name, rf_dtype dtype, size_t
         assert_memory_equal(t->data, data, len);
 }
 
-static void what_was_written(void **state)
+static void reads_back_what_was_written(void **state)
 {
     (void)state;
     rf_error err = {0};
@@ -152,7 +152,7 @@ static void what_was_written(void **state)
     rf_container_close(&c);
 }
 
-/* The same input gives the same bytes, and they are those that sealed.c makes. */
+/* The same input gives the same bytes, and sealed.c makes the same. */
 static void same_bytes(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static void same_bytes(void **state)
     json_t *recomputed = json_loads(sums, 0, NULL);
     assert_int_equal(json_object_size(written), SECTIONS);
     assert_true(json_equal(written, recomputed));
-    /* the tester: a seal of its own over its own header is accepted as well */
+    /* the helper: its own seal over its own header is accepted as well */
     assert_int_equal(parse(files[2], lens[2], NULL), RF_OK);
     assert_int_equal(lens[0], lens[1]);
     assert_memory_equal(files[0], files[1], lens[0]);
@@ -250,7 +250,7 @@ static void every_byte_changed(void **state)
     free(file);
 }
 
-static void cut_or_longer(void **state)
+static void truncated_or_extended(void **state)
 {
     (void)state;
     size_t len;
@@ -270,7 +270,7 @@ static void cut_or_longer(void **state)
     free(file);
 }
 
-/* ---- Not ours ---------------------------------------------------------------------- */
+/* ---- Other files ------------------------------------------------------------------- */
 
 static void refuse(rf_status code, const char *a, const char *b)
 {
@@ -279,10 +279,10 @@ static void refuse(rf_status code, const char *a, const char *b)
     assert_int_equal(rf_container_open(&c, path, "checkpoint", &err), code);
     assert_error(&err, code, path, a, b);
     assert_int_equal(rf_container_open(&c, path, "checkpoint", NULL), code);
-    rf_container_close(&c); /* nothing to close, no harm */
+    rf_container_close(&c); /* nothing to close: harmless */
 }
 
-static void other_files(void **state)
+static void other_files_are_refused(void **state)
 {
     (void)state;
     refuse(RF_ERR_MISSING, "No such file", "");
@@ -341,7 +341,7 @@ static void kinds_and_versions(void **state)
                "ringfence.checksums is missing", "");
 }
 
-/* A header that a writer of ours never makes, over n_data zeroes and the seal. */
+/* A header that our writer never makes, before n_data zeroes and the seal. */
 static void with_header(const char *header, size_t n_data, const char *a, const char *b)
 {
     sealed s = {.header = json_loads(header, 0, NULL),
@@ -364,7 +364,7 @@ static void with_header(const char *header, size_t n_data, const char *a, const 
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape                             \
     ",\"data_offsets\":" offsets "}"
 
-static void no_seal(void **state)
+static void missing_seal(void **state)
 {
     (void)state;
     with_header(HEAD TENSOR("x", "U8", "[32]", "[0,32]") "}", 0,
@@ -431,7 +431,7 @@ static void bad_json(void **state)
     }
 }
 
-/* ---- Writing that fails ------------------------------------------------------------ */
+/* ---- Failed writes ----------------------------------------------------------------- */
 
 static size_t files_in(const char *where)
 {
@@ -444,7 +444,7 @@ static size_t files_in(const char *where)
     return n - 2; /* . and .. */
 }
 
-/* Writing fails with this code and these words; what was in dir is as it was. */
+/* Writing fails with this code and message and leaves dir unchanged. */
 static void fail_to_write(rf_status code, const char *a, const char *b)
 {
     rf_error err = {0};
@@ -455,7 +455,7 @@ static void fail_to_write(rf_status code, const char *a, const char *b)
     assert_int_equal(files_in(dir), before);
 }
 
-static void bad_places(void **state)
+static void unwritable_paths(void **state)
 {
     (void)state;
     assert_int_equal(mkdir(path, 0755), 0);
@@ -478,28 +478,28 @@ static void bad_places(void **state)
     deep[sizeof deep - 1] = '\0';
     assert_int_equal(write_small(deep, &err), RF_ERR_LIMIT);
     assert_error(&err, RF_ERR_LIMIT, "path longer than");
-    deep[RF_PATH_MAX - 4] = '\0'; /* a path, but no room beside it */
+    deep[RF_PATH_MAX - 4] = '\0'; /* a valid path, but too long for a temporary name */
     assert_int_equal(write_small(deep, &err), RF_ERR_LIMIT);
 }
 
-static void read_only_place(void **state)
+static void read_only_directory(void **state)
 {
     (void)state;
     if (geteuid() == 0)
-        skip(); /* permissions do not hold root back */
+        skip(); /* root ignores permissions */
     assert_int_equal(chmod(dir, 0555), 0);
     fail_to_write(RF_ERR_IO, "cannot create a file beside it", "Permission denied");
     assert_int_equal(chmod(dir, 0755), 0);
 }
 
-/* As on a full disk: the file may not grow past a limit, whatever the limit is. */
+/* Like a full disk: the file must not grow past a limit; all limits are tried. */
 static void full_disk(void **state)
 {
     (void)state;
     struct rlimit old, tight;
     size_t len, len_now;
     unsigned char *before = small_file(&len);
-    before[len / 2] ^= 1; /* not what we would write: it is the old file that stays */
+    before[len / 2] ^= 1; /* differs from what we write: the old file must stay */
     scratch_write(dir, "some.rf", before, len);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
@@ -527,8 +527,8 @@ static void full_disk(void **state)
     free(before);
 }
 
-/* Whoever gives the bytes may fail too. */
-static void a_source_that_fails(void **state)
+/* The source of a section may fail, too. */
+static void failing_section_source(void **state)
 {
     (void)state;
     size_t len, len_now;
@@ -560,7 +560,7 @@ static void permissions(void **state)
     assert_int_equal(st.st_mode & 07777, 0640);
 }
 
-/* A reader keeps what it has opened; a link is replaced, what it led to is not. */
+/* A reader keeps the file it has opened; a link is replaced, its target is not. */
 static void replacing(void **state)
 {
     (void)state;
@@ -605,21 +605,21 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(what_was_written),
+        TEST(reads_back_what_was_written),
         TEST(same_bytes),
         TEST(no_sections),
         TEST(large),
         TEST(every_byte_changed),
-        TEST(cut_or_longer),
-        TEST(other_files),
+        TEST(truncated_or_extended),
+        TEST(other_files_are_refused),
         TEST(kinds_and_versions),
-        TEST(no_seal),
+        TEST(missing_seal),
         TEST(checksums),
         TEST(bad_json),
-        TEST(bad_places),
-        TEST(read_only_place),
+        TEST(unwritable_paths),
+        TEST(read_only_directory),
         TEST(full_disk),
-        TEST(a_source_that_fails),
+        TEST(failing_section_source),
         TEST(permissions),
         TEST(replacing),
         TEST(in_the_working_directory),

@@ -1,16 +1,16 @@
 /*
  * test_contrast.c - the contrastive loss of KNN-contrastive and its queue against PyTorch
- * in double precision (tools/make_cosine_golden.py), and the score that decides between
- * epochs against numbers by hand
+ * in double precision (tools/make_cosine_golden.py), and the dev score against numbers
+ * computed by hand
  *
- * Tolerances: loss 2e-6 of itself; gradients 2e-7 (they are about 0.1) + 1e-5 of
+ * Tolerances: loss 2e-6 relative; gradients 2e-7 (they are about 0.1) + 1e-5 of
  * themselves.
  */
 #include "encoder/safetensors.h"
 #include "near.h"
 #include "num/kernels.h"
-#include "open/contrast.h"
-#include "open/dev_score.h"
+#include "methods/contrast.h"
+#include "methods/dev_score.h"
 
 #include <stdio.h>
 
@@ -42,8 +42,8 @@ static const void *load(const char *a, const char *b, size_t want)
     return t->data;
 }
 
-/* Fifty keys into a ring of 37, in two goes: the last 37 remain. */
-static void the_contrastive_loss_is_that_of_pytorch(void **state)
+/* Fifty keys added to a ring of 37 in two calls: the last 37 remain. */
+static void the_contrastive_loss_matches_pytorch(void **state)
 {
     (void)state;
     static const struct {
@@ -76,7 +76,7 @@ static void the_contrastive_loss_is_that_of_pytorch(void **state)
 }
 
 /* Queries without a positive, or without a negative, have no loss and no gradient. */
-static void a_lonely_query_has_no_loss(void **state)
+static void a_query_without_partners_has_no_loss(void **state)
 {
     (void)state;
     const float *keys = load("queue.", "keys", 50 * WIDTH);
@@ -92,7 +92,7 @@ static void a_lonely_query_has_no_loss(void **state)
 }
 
 /* A temperature at which every exp() of a similarity is 0 or infinite in a float. */
-static void a_small_temperature_is_no_danger(void **state)
+static void a_small_temperature_stays_finite(void **state)
 {
     (void)state;
     const float *keys = load("queue.", "keys", 50 * WIDTH);
@@ -112,7 +112,7 @@ static void a_small_temperature_is_no_danger(void **state)
 
 /* Answers 0 0 1 3 to rows 0 1 1 1, class 2 in neither: F1 of 0 and 1 is 2/3 and 1/2, of
  * 3, which no row is of, 0. A row of no class does not count. */
-static void scores_are_those_by_hand(void **state)
+static void scores_match_hand_computed_ones(void **state)
 {
     (void)state;
     const float logits[5][4] = {{1}, {1}, {0, 1, 1}, {0, 0, 0, 1}, {0, 1}};
@@ -134,10 +134,10 @@ static void scores_are_those_by_hand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_contrastive_loss_is_that_of_pytorch),
-        cmocka_unit_test(a_lonely_query_has_no_loss),
-        cmocka_unit_test(a_small_temperature_is_no_danger),
-        cmocka_unit_test(scores_are_those_by_hand),
+        cmocka_unit_test(the_contrastive_loss_matches_pytorch),
+        cmocka_unit_test(a_query_without_partners_has_no_loss),
+        cmocka_unit_test(a_small_temperature_stays_finite),
+        cmocka_unit_test(scores_match_hand_computed_ones),
     };
     return cmocka_run_group_tests(tests, open_golden, close_golden);
 }

@@ -451,7 +451,8 @@ static void files_and_standard_input(void **state)
     memcpy(twice, gz, len);
     memcpy(twice + len, gz, len);
     scratch_write(dir, "x.tsv", twice, 2 * len);
-    data = rf_dataset_read(path, &(rf_data_options){.header = RF_HEADER_NO}, &err);
+    data = rf_dataset_read(
+        path, &(rf_data_options){sizeof(rf_data_options), .header = RF_HEADER_NO}, &err);
     assert_non_null(data);
     check_rows(data, "[text|label][a|x][b|y][text|label][a|x][b|y]", path);
     rf_dataset_free(data);
@@ -541,7 +542,8 @@ static void benchmark_sets(void **state)
             rf_data_summary sum;
             snprintf(path, sizeof path, "%s/%s/%s.tsv", SHARED_DATA_DIR,
                      benchmarks[i].set, splits[j]);
-            rf_dataset *data = rf_dataset_read(path, &(rf_data_options){RAW}, &err);
+            rf_dataset *data = rf_dataset_read(
+                path, &(rf_data_options){sizeof(rf_data_options), RAW}, &err);
             if (!data)
                 fail_msg("%s", err.msg);
             assert_int_equal(rf_dataset_rows(data), benchmarks[i].rows[j]);

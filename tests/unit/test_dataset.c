@@ -63,7 +63,7 @@ static void many(void **state)
         int m = snprintf(label, sizeof label, "c%05zu", i * 7919 % CLASSES);
         assert_int_equal(rf_dataset_add(data, text, (size_t)n, label, (size_t)m, NULL),
                          RF_OK);
-        if (i % 100000 == 0) /* asking in between changes nothing */
+        if (i % 100000 == 0) /* reading in between changes nothing */
             assert_true(rf_dataset_class(data, i) < rf_dataset_classes(data));
     }
     assert_int_equal(rf_dataset_rows(data), ROWS);

@@ -1,6 +1,6 @@
 /*
- * test_decision_json.c - answers as JSON: read back by jansson, every field against the
- * decision it came from
+ * test_decision_json.c - answers as JSON: read back by jansson, every field is compared
+ * with its decision
  */
 #include "tiny_model.h"
 
@@ -74,7 +74,8 @@ static void every_field(void **state)
         char text[31] = {0};
         rf_decision d;
         float x, y;
-        rf_answer_options o = {.top = i % 15,
+        rf_answer_options o = {.struct_size = sizeof o,
+                               .top = i % 15,
                                .margins = i % 4,
                                .explain = i % 3 ? 3 : 0,
                                .map = i % 2,
@@ -124,8 +125,8 @@ static void every_field(void **state)
     rf_model_free(m);
 }
 
-/* What the model does not have is told, and nothing is returned. */
-static void what_is_missing(void **state)
+/* A request for something the model lacks is an error and returns nothing. */
+static void missing_parts_are_errors(void **state)
 {
     (void)state;
     rf_model *m = tiny_model_new(CLASSES, 0.0f);
@@ -134,14 +135,14 @@ static void what_is_missing(void **state)
     rf_error err = {0};
     char *json = NULL;
     assert_int_equal(rf_classify(s, "a", 1, &d, NULL), RF_OK);
-    rf_answer_options o = {.explain = 3};
+    rf_answer_options o = {.struct_size = sizeof o, .explain = 3};
     assert_int_equal(rf_decision_json(m, &d, &o, &json, NULL, &err), RF_ERR_MISSING);
     assert_null(json);
-    o = (rf_answer_options){.map = true};
+    o = (rf_answer_options){.struct_size = sizeof o, .map = true};
     assert_int_equal(rf_decision_json(m, &d, &o, &json, NULL, &err), RF_ERR_MISSING);
     assert_null(json);
     tiny_model_keep(m, 10, false); /* features without texts */
-    o = (rf_answer_options){.explain = 20};
+    o = (rf_answer_options){.struct_size = sizeof o, .explain = 20};
     json_t *a = answer(m, s, "a", &o, &d), *list = json_object_get(a, "neighbours");
     assert_int_equal(json_array_size(list), 10);
     assert_true(json_is_null(json_object_get(json_array_get(list, 0), "text")));
@@ -157,7 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field),
-        cmocka_unit_test(what_is_missing),
+        cmocka_unit_test(missing_parts_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

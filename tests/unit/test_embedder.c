@@ -104,7 +104,7 @@ static rf_status collect(void *user, const float *feature, rf_error *err)
     return RF_OK;
 }
 
-/* Bytes one at a time, flushed at odd moments, in order. */
+/* One byte at a time, flushed at odd moments, in order. */
 static void streaming_equals_whole_texts(void **state)
 {
     const fixture *f = *state;
@@ -259,7 +259,7 @@ static void endless_text_in_windows(void **state)
     free(c);
 }
 
-/* The end token is a word like any other to who types it. */
+/* A typed end token is a word like any other. */
 static void end_tokens_in_windows(void **state)
 {
     const fixture *f = *state;
@@ -355,7 +355,9 @@ static void bad_options_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         rf_error err = {0};
-        assert_null(rf_embedder_new(f->encoder, &cases[i].o, &err));
+        rf_embed_options o = cases[i].o;
+        o.struct_size = sizeof o;
+        assert_null(rf_embedder_new(f->encoder, &o, &err));
         assert_int_equal(err.code, RF_ERR_ARG);
         if (!strstr(err.msg, cases[i].says))
             fail_msg("\"%s\" does not say \"%s\"", err.msg, cases[i].says);
@@ -378,7 +380,7 @@ static void whole_texts_do_not_mix_with_a_text_half_fed(void **state)
     assert_int_equal(rf_embedder_states(m, "a", 1, 0, out, 40, &n, &err), RF_ERR_ARG);
     assert_int_equal(rf_embedder_feed(m, f->texts[20] + 3, f->lens[20] - 3, NULL), RF_OK);
     assert_int_equal(rf_embedder_end_text(m, NULL), RF_OK);
-    embed(m, f, 7, 1, out); /* flushes what was complete to its own sink */
+    embed(m, f, 7, 1, out); /* first delivers complete texts to the stream's sink */
     assert_memory_equal(out, f->alone[7], sizeof f->alone[7]);
     assert_int_equal(c->n, 1);
     assert_memory_equal(c->rows[0], f->alone[20], sizeof f->alone[20]);

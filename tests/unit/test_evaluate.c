@@ -6,6 +6,7 @@
 
 #include "scratch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,8 @@ static void a_set_with_everything(void **state)
     const fixture *f = *state;
     size_t want[CLASSES + 1][CLASSES + 1] = {0}, n_open = 0, bins[10] = {0},
                                        good[10] = {0};
+    static float margin[ROWS]; /* known rows from the front, open ones from the back */
+    size_t known = 0;
     rf_dataset *data = rf_dataset_new(NULL);
     for (size_t i = 0; i < ROWS; i++) {
         char text[60], label[16];
@@ -62,6 +65,7 @@ static void a_set_with_everything(void **state)
         assert_int_equal(rf_classify(f->session, text, len, &d, NULL), RF_OK);
         want[truth][d.class_index == RF_OPEN ? CLASSES : d.class_index]++;
         n_open += truth == CLASSES;
+        margin[truth == CLASSES ? ROWS - n_open : known++] = d.margin;
         size_t bin = d.confidence < 1.0f ? (size_t)(10.0 * (double)d.confidence) : 9;
         bins[bin]++;
         good[bin] += truth == (d.class_index == RF_OPEN ? CLASSES : d.class_index);
@@ -88,6 +92,14 @@ static void a_set_with_everything(void **state)
     }
     assert_true(e.calibration_error > 0.0 && e.calibration_error < 100.0);
     assert_int_equal(rf_evaluation_accepted(&e), n_open - want[CLASSES][CLASSES]);
+    double won = 0.0;
+    for (size_t i = 0; i < known; i++)
+        for (size_t j = known; j < ROWS; j++)
+            won += margin[i] > margin[j] ? 1.0 : margin[i] == margin[j] ? 0.5 : 0.0;
+    assert_true(fabs(e.auroc - 100.0 * won / ((double)known * (double)n_open)) <= 1e-9);
+    assert_true(e.auroc > 30.0 && e.auroc < 70.0); /* labels are random */
+    assert_true(fabs(e.mcc) < 0.2);
+    assert_true(e.f1_tested == e.f1); /* every class has rows */
     rf_evaluation_release(&e);
     rf_dataset_free(data);
 }
@@ -111,10 +123,14 @@ static void sets_of_one_kind(void **state)
     assert_true(rf_dataset_rows(known) > 20 && rf_dataset_rows(open) > 20);
     assert_int_equal(rf_evaluate(f->session, known, &e, NULL), RF_OK);
     assert_true(e.accuracy == 100.0 && e.n_open == 0 && e.f1_open == 0.0);
+    assert_true(e.f1_tested == 100.0 && e.f1 < 100.0);
+    /* All of these texts fall into one class, so MCC is undefined. */
+    assert_true(e.mcc == 0.0 && isnan(e.auroc));
     assert_true(e.scores[CLASSES].support == 0 && e.scores[CLASSES].predicted == 0);
     rf_evaluation_release(&e);
     assert_int_equal(rf_evaluate(f->session, open, &e, NULL), RF_OK);
     assert_true(e.accuracy == 100.0 && e.f1_open == 100.0 && e.f1_known == 0.0);
+    assert_true(e.f1_tested == 100.0 && e.mcc == 0.0 && isnan(e.auroc));
     assert_int_equal(e.n_open, rf_dataset_rows(open));
     rf_evaluation_release(&e);
     rf_dataset_free(known);
@@ -129,6 +145,7 @@ static void an_empty_set(void **state)
     assert_int_equal(rf_evaluate(f->session, data, &e, NULL), RF_OK);
     assert_int_equal(e.n, 0);
     assert_true(e.accuracy == 0.0 && e.f1 == 0.0);
+    assert_true(e.f1_tested == 0.0 && e.mcc == 0.0 && isnan(e.auroc));
     rf_evaluation_release(&e);
     rf_dataset_free(data);
 }
@@ -163,7 +180,7 @@ static void promises(void **state)
          "\"expected_false_reject\": 0.1, \"reject_interval\": [0.05, 0.15]}}",
          {0, 0.01, 0.005, 0.03, 0.2, 0.1, 0.05, 0.15}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rf_promise p = {.most = 8, .high = 8};
+        rf_promise p = {.max_accept = 8, .accept_high = 8};
         f->model->summary =
             cases[i].summary ? json_loads(cases[i].summary, 0, NULL) : NULL;
         bool made = rf_model_promise(f->model, &p);
@@ -171,12 +188,12 @@ static void promises(void **state)
         f->model->summary = NULL;
         assert_int_equal(made, cases[i].want[0] < 9);
         if (!made) {
-            assert_true(p.most == 8 && p.high == 8);
+            assert_true(p.max_accept == 8 && p.accept_high == 8);
             continue;
         }
         const double *want = cases[i].want, *reject = want + 4;
-        assert_true(p.most == want[0] && p.expected == want[1] && p.low == want[2] &&
-                    p.high == want[3]);
+        assert_true(p.max_accept == want[0] && p.expected_accept == want[1] &&
+                    p.accept_low == want[2] && p.accept_high == want[3]);
         assert_int_equal(p.tells_reject, reject[1] > 0.0);
         assert_true(p.max_reject == reject[0] && p.expected_reject == reject[1] &&
                     p.reject_low == reject[2] && p.reject_high == reject[3]);

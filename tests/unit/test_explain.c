@@ -1,5 +1,6 @@
 /*
- * Explanations: the nearest training rows against a sort of all distances in double.
+ * test_explain.c - explanations: the nearest training rows against a sort of all
+ * distances in double
  */
 #include "tiny_model.h"
 
@@ -45,7 +46,7 @@ static ranked *rank_all(const rf_model *m, const float *z)
     return r;
 }
 
-/* A model that has nothing but training rows of this width. */
+/* A model with only training rows, of this width. */
 static rf_model *make(size_t width, size_t rows, bool with_texts)
 {
     rf_model *m = rf_model_new(NULL);
@@ -87,7 +88,7 @@ static void assert_ranking(const rf_model *m, const float *z, size_t k)
 
 /* Widths around the lanes of the sum, 384 of minilm, and one wider than a block; copies
  * among the rows make ties. */
-static void nearest_by_sorting(void **state)
+static void nearest_matches_a_full_sort(void **state)
 {
     (void)state;
     static const size_t widths[] = {1, 7, 8, 32, 33, 384, 5000};
@@ -151,7 +152,7 @@ static void features_without_texts(void **state)
     rf_model_free(m);
 }
 
-static void what_cannot_be_explained(void **state)
+static void errors_of_explanations(void **state)
 {
     (void)state;
     rf_error err = {0};
@@ -176,11 +177,11 @@ static void what_cannot_be_explained(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nearest_by_sorting),
+        cmocka_unit_test(nearest_matches_a_full_sort),
         cmocka_unit_test(ties_go_to_the_earlier_row),
         cmocka_unit_test(a_training_row_is_nearest_to_itself),
         cmocka_unit_test(features_without_texts),
-        cmocka_unit_test(what_cannot_be_explained),
+        cmocka_unit_test(errors_of_explanations),
     };
     return cmocka_run_group_tests_name("explain", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* test_fence_line.c - where fences stand: loosening against counting, what moving does to
- * every margin, and how much of the tuning the features keep */
-#include "model/fence_line.h"
+/* test_fence_line.c - placing the fences: loosening checked by counting, the effect of
+ * moving on every margin, and blending of tuned and original layers */
+#include "stages/fence_line.h"
 #include "model/model.h"
 #include "scratch.h"
 
@@ -21,8 +21,9 @@ static size_t below(const float *x, size_t n, float offset)
     return count;
 }
 
-/* No more than asked for are outside, and a little less would leave one more outside. */
-static void loosens_as_far_as_needed(void **state)
+/* No more than the allowed number are outside; a slightly smaller offset leaves too many.
+ */
+static void loosens_no_more_than_needed(void **state)
 {
     (void)state;
     float x[200], sorted[200];
@@ -44,7 +45,7 @@ static void loosens_as_far_as_needed(void **state)
         }
 }
 
-static void leaves_good_fences_alone(void **state)
+static void good_fences_do_not_move(void **state)
 {
     (void)state;
     float x[10] = {-1, 1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -71,38 +72,22 @@ static rf_dataset *make_data(size_t each)
     return data;
 }
 
-static rf_model *train(const rf_dataset *data, const rf_dataset *dev,
-                       void (*change)(rf_train_options *, float), float value)
+static rf_model *train(const rf_dataset *data, const rf_dataset *dev, const char *setting,
+                       float value)
 {
+    char settings[200];
     rf_error err = {0};
     rf_train_options o = rf_train_options_default();
     o.encoder = TINY;
     o.threads = 2;
-    o.epochs = 3;
-    o.batch = 8;
-    o.encoder_rate = 0.01f;
-    o.head_steps = 12;
-    o.fence_reject = 1.0f;
-    change(&o, value);
+    snprintf(settings, sizeof settings,
+             "epochs=3 batch=8 encoder_rate=0.01 head_steps=12 fence_reject=1 %s=%.9g",
+             setting, (double)value);
+    o.settings = settings;
     rf_model *m = rf_train(data, dev, &o, &err);
     if (!m)
         fail_msg("%s", err.msg);
     return m;
-}
-
-static void set_reject(rf_train_options *o, float x)
-{
-    o->fence_reject = x;
-}
-
-static void set_offset(rf_train_options *o, float x)
-{
-    o->fence_offset = x;
-}
-
-static void set_blend(rf_train_options *o, float x)
-{
-    o->blend = x;
 }
 
 typedef struct seen {
@@ -133,22 +118,23 @@ static seen look(const rf_model *m, const rf_dataset *data)
     return s;
 }
 
-/* Every margin moves by the same; of the dev texts as many are let in as asked. */
-static void settled_by_the_dev_texts(void **state)
+/* fence_offset moves every margin by the same amount; fence_reject bounds the share of
+ * rejected dev texts. */
+static void dev_texts_place_the_fences(void **state)
 {
     (void)state;
     rf_dataset *data = make_data(12), *dev = make_data(14);
-    rf_model *plain = train(data, dev, set_reject, 1.0f);
-    rf_model *moved = train(data, dev, set_offset, -20.0f);
+    rf_model *plain = train(data, dev, "fence_reject", 1.0f);
+    rf_model *moved = train(data, dev, "fence_offset", -20.0f);
     seen a = look(plain, dev), b = look(moved, dev);
     assert_int_equal(a.n, 42);
-    assert_int_equal(b.open, 42); /* nobody is let in any more */
+    assert_int_equal(b.open, 42); /* every text is rejected */
     for (size_t i = 0; i < a.n; i++)
         assert_true(fabsf(a.margins[i] - 20.0f - b.margins[i]) < 1e-4f);
     rf_model_free(moved);
     rf_model_free(plain);
     for (float share = 0.05f; share < 0.5f; share += 0.1f) {
-        rf_model *m = train(data, dev, set_reject, share);
+        rf_model *m = train(data, dev, "fence_reject", share);
         assert_true((double)look(m, dev).open <= 42.0 * (double)share + 1.0);
         rf_model_free(m);
     }
@@ -162,9 +148,9 @@ static void blends_the_layers(void **state)
     (void)state;
     rf_dataset *data = make_data(12);
     rf_encoder *first = rf_encoder_load_half(TINY, NULL);
-    rf_model *tuned = train(data, NULL, set_blend, 1.0f);
-    rf_model *half = train(data, NULL, set_blend, 0.5f);
-    rf_model *none = train(data, NULL, set_blend, 0.0f);
+    rf_model *tuned = train(data, NULL, "blend", 1.0f);
+    rf_model *half = train(data, NULL, "blend", 0.5f);
+    rf_model *none = train(data, NULL, "blend", 0.0f);
     size_t moved = 0, last = first->config.layers - 1;
     rf_layer_group a = rf_encoder_layer_group(first, last, 0);
     rf_layer_group b = rf_encoder_layer_group(tuned->encoder, last, 0);
@@ -188,9 +174,9 @@ static void blends_the_layers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loosens_as_far_as_needed),
-        cmocka_unit_test(leaves_good_fences_alone),
-        cmocka_unit_test(settled_by_the_dev_texts),
+        cmocka_unit_test(loosens_no_more_than_needed),
+        cmocka_unit_test(good_fences_do_not_move),
+        cmocka_unit_test(dev_texts_place_the_fences),
         cmocka_unit_test(blends_the_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

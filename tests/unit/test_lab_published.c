@@ -134,11 +134,11 @@ static void test_bad_text(void **state)
     } cases[] = {
         {"# a comment\n\na\tb\t0.5\tc\t\tf1\n", "line 3: found 6 columns"},
         {"a\tb\t0.5\tc\t\tf1\t5\t6\n", "line 1: found 8 columns"},
-        {"a\tb\t0.5\tc\t\tf1\t\n", "line 1: a name is too long or a number is bad"},
-        {"a\tb\t0.5\tc\t\tf1\tnan\n", "a number is bad"},
-        {"a\tb\t0.5\tc\t\tf1\t1e1\n", "a number is bad"},
-        {"a\tb\t1.5\tc\t\tf1\t1\n", "a number is bad"},
-        {"a\tb\t0.5\tc\t\tf1\t100.1\n", "a number is bad"},
+        {"a\tb\t0.5\tc\t\tf1\t\n", "line 1: a name is too long or a number is invalid"},
+        {"a\tb\t0.5\tc\t\tf1\tnan\n", "a number is invalid"},
+        {"a\tb\t0.5\tc\t\tf1\t1e1\n", "a number is invalid"},
+        {"a\tb\t1.5\tc\t\tf1\t1\n", "a number is invalid"},
+        {"a\tb\t0.5\tc\t\tf1\t100.1\n", "a number is invalid"},
         {"a\tb\t0.5\tc\t\t0123456789abcdef\t1\n", "a name is too long"},
     };
     rf_published *list;

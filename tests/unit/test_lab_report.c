@@ -1,13 +1,13 @@
 /*
- * The page about a lab's runs: what is on it and what is left out, the same bytes every
- * time, strange names as text, portraits with the tiny encoder, and what it refuses.
- * tests/pages looks at it with a browser.
+ * The page about a lab's runs: what it shows and what it leaves out, the same bytes every
+ * time, hostile names as text, maps of heads with the tiny encoder, and what it refuses.
+ * tests/pages looks at it in a browser.
  */
 #include "base/file.h"
 #include "lab/results.h"
-#include "report/lab_settings.h"
+#include "lab/lab_settings.h"
 
-#include "model/train_settings.h"
+#include "stages/train_settings.h"
 #include "scratch.h"
 
 #include <stdio.h>
@@ -93,9 +93,9 @@ static size_t count(const char *page, const char *words)
     return n;
 }
 
-/* ---- What is on it ----------------------------------------------------------------- */
+/* ---- Content ----------------------------------------------------------------------- */
 
-static void one_run(void **state)
+static void page_of_one_run(void **state)
 {
     (void)state;
     place p;
@@ -106,14 +106,13 @@ static void one_run(void **state)
                      "<b>80.0&nbsp;%</b> over 1 run.");
     assert_has(page, "<dt>runs</dt><dd>1</dd>");
     assert_has(page, "<dt>seeds</dt><dd>7</dd>");
-    assert_has(page, "<dt>work</dt><dd>41.0 minutes</dd>");
-    assert_has(page, "Methods against each other");
+    assert_has(page, "<dt>compute time</dt><dd>41.0 minutes</dd>");
+    assert_has(page, "Methods compared");
     assert_has(page, "<td class=\"n soft\">83.93</td>"); /* published accuracy of ans */
     assert_has(page, "BERT-base-uncased; the encoders differ");
-    assert_has(page, "<code>--data</code> adds them");
-    assert_has(page, "ringfence lab run");
-    assert_has(page, "--seeds</span> 7 ");
-    assert_has(page, "--encoder</span> minilm</code>");
+    assert_has(page, "<code>--data</code> to add them");
+    assert_has(page, "<code>ringfence lab run --data DATA --out OUT</code>");
+    assert_has(page, "<dt>ringfence</dt><dd><span class=\"t\">0.1.0</span></dd>");
     assert_has_not(page, "ANS against each method");
     assert_has_not(page, "What each part");
     assert_has_not(page, "Synthetic negatives in other");
@@ -126,7 +125,7 @@ static void one_run(void **state)
 }
 
 /* Differences of 2, 3 and 4: mean 3, interval 3 +- 4.3027 / sqrt 3. */
-static void compared(void **state)
+static void headline_and_pairs(void **state)
 {
     (void)state;
     place p;
@@ -139,9 +138,9 @@ static void compared(void **state)
     }
     char *page = report(&p, NULL);
     assert_has(page,
-               "Over 3 experiments that both did, the F1 of <b>ANS</b> is <b>3.0&nbsp;"
-               "points above</b> <span class=\"t\">adb</span> (95&nbsp;% interval "
-               "+0.5 to +5.5), the best of the other methods. The interval is above 0");
+               "The F1 of <b>ANS</b> is <b>3.0&nbsp;points above</b> that of <span "
+               "class=\"t\">adb</span>, the best other method, over 3 experiments that "
+               "both did (95&nbsp;% interval +0.5 to +5.5). The interval is above 0");
     assert_has(page, "<td class=\"n good\">+3.00</td><td class=\"n soft\">+0.52 to "
                      "+5.48</td><td class=\"n soft\">0.035</td>");
     assert_int_equal(count(page, "<b>96.00</b>"), 2); /* best F1, in both tables */
@@ -152,7 +151,7 @@ static void compared(void **state)
     scratch_remove(p.dir);
 }
 
-static void unclear(void **state)
+static void difference_that_may_be_chance(void **state)
 {
     (void)state;
     place p;
@@ -163,7 +162,7 @@ static void unclear(void **state)
     }
     char *page = report(&p, NULL);
     assert_has(page, "<b>0.5&nbsp;points below</b>");
-    assert_has(page, "The interval holds 0");
+    assert_has(page, "The interval contains 0");
     assert_has(page, "<td class=\"n\">&minus;0.50</td>");
     free(page);
     scratch_remove(p.dir);
@@ -182,7 +181,7 @@ static void several_encoders(void **state)
     const char *first = strstr(page, "With encoder <span class=\"t\">most</span>");
     const char *second = strstr(page, "With encoder <span class=\"t\">a-few</span>");
     assert_true(first && second && first < second);
-    assert_int_equal(count(page, "Methods against each other"), 2);
+    assert_int_equal(count(page, "Methods compared"), 2);
     free(page);
 
     page = report(&p, &(rf_lab_report_options){.encoder = "a-few", .title = "T & <T>"});
@@ -194,7 +193,40 @@ static void several_encoders(void **state)
     scratch_remove(p.dir);
 }
 
-static void only_sweeps(void **state)
+/* A section of their own: not a value of a curve, not the default of a sweep. */
+static void few_uneven_rows(void **state)
+{
+    (void)state;
+    place p;
+    place_make(&p);
+    add(&p, run_of("toy", 0.5, 0, "ans", 90), NULL, NULL);
+    add(&p, run_of("toy", 0.5, 0, "ans", 77), "rows=5", NULL);
+    char *page = report(&p, NULL);
+    assert_has_not(page, "Few uneven rows");
+    free(page);
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        add(&p, run_of("toy", 0.5, seed, "ans", 60 + (double)seed),
+            "rows=lognormal:20:0.9", NULL);
+        add(&p, run_of("toy", 0.5, seed, "nearest-text", 55), "rows=lognormal:20:0.9",
+            NULL);
+    }
+    add(&p, run_of("toy", 0.5, 0, "nearest-text", 44), "rows=lognormal:5:0.9", NULL);
+    page = report(&p, NULL);
+    const char *at = strstr(page, "<h2>Few uneven rows</h2>");
+    const char *five = strstr(page, "class=\"n\">median 5, spread 0.9</th>");
+    const char *twenty = strstr(page, "class=\"n\">median 20, spread 0.9</th>");
+    assert_true(at && five && twenty && at < five && five < twenty);
+    assert_has(at, "<td class=\"n\">45.00</td><td class=\"n\">44.00</td>"
+                   "<td class=\"n\">56.00</td><td class=\"n\">55.00</td></tr>");
+    assert_has(at, "<td class=\"n soft\">&ndash;</td><td class=\"n soft\">&ndash;</td>"
+                   "<td class=\"n\"><b>61.50</b></td><td class=\"n\"><b>60.50</b></td>");
+    assert_int_equal(count(page, "The numbers</summary>"), 1); /* of rows=5 */
+    assert_has_not(page, "lognormal:");
+    free(page);
+    scratch_remove(p.dir);
+}
+
+static void sweeps_without_default_runs(void **state)
 {
     (void)state;
     static const char *const values[] = {"radius=1", "radius=8",   "radius=64",
@@ -205,20 +237,19 @@ static void only_sweeps(void **state)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         add(&p, run_of("toy", 0.5, 0, "ans", 70 + (double)i), values[i], NULL);
     char *page = report(&p, NULL);
-    assert_has(page, "There is no run of ANS as it is");
+    assert_has(page, "There is no run of ANS with default settings");
     assert_has(page, "<h3>Radius</h3>");
     assert_has(page, "<title id=\"t1\">F1 by radius: toy, 50 %</title>");
     assert_has(page, "<h3>strange</h3>");
-    assert_has(page, "--variants</span> radius=1,8,64 ");
     assert_int_equal(count(page, "<svg class=\"lines\""), 2); /* the others: tables */
     assert_int_equal(count(page, "The numbers</summary>"), 5);
-    assert_has_not(page, "Methods against each other");
+    assert_has_not(page, "Methods compared");
     assert_has_not(page, "Times of ANS");
     free(page);
     scratch_remove(p.dir);
 }
 
-static void parts_and_negatives(void **state)
+static void ablation_and_negatives(void **state)
 {
     (void)state;
     static const char *const parts[] = {"ablation=baseline", "ablation=noise",
@@ -241,7 +272,7 @@ static void parts_and_negatives(void **state)
 }
 
 /* Two seeds of 200 texts, 38 wrong in each. */
-static void confusions(void **state)
+static void errors_by_kind_and_pair(void **state)
 {
     (void)state;
     place p;
@@ -263,9 +294,9 @@ static void confusions(void **state)
     scratch_remove(p.dir);
 }
 
-/* ---- Strange names ----------------------------------------------------------------- */
+/* ---- Hostile names ----------------------------------------------------------------- */
 
-static void strange_names(void **state)
+static void hostile_names_are_escaped(void **state)
 {
     (void)state;
     static const char evil[] = "<script>hit()</script>\"'&";
@@ -290,7 +321,7 @@ static void strange_names(void **state)
     scratch_remove(p.dir);
 }
 
-static void same_bytes(void **state)
+static void order_of_lines_does_not_matter(void **state)
 {
     (void)state;
     static const char *const methods[] = {"ans", "adb", "msp", "mine"};
@@ -312,7 +343,7 @@ static void same_bytes(void **state)
     scratch_remove(q.dir);
 }
 
-/* ---- Portraits --------------------------------------------------------------------- */
+/* ---- Maps of heads------------------------------------------------------------------ */
 
 static void write_part(const char *dir, const char *name, size_t each, size_t part)
 {
@@ -349,18 +380,14 @@ static rf_lab_options make_lab(const place *p, char data[RF_PATH_MAX],
     o.seeds = "2";
     o.encoder = TINY;
     o.threads = 1;
-    o.train.epochs = 3;
-    o.train.batch = 8;
-    o.train.known_rate = 0.01f;
-    o.train.head_steps = 8;
-    o.train.head_negatives = 16;
+    o.settings = "epochs=3 batch=8 known_rate=0.01 head_steps=8 head_negatives=16";
     return o;
 }
 
 static int count_lines(void *user, const char *line)
 {
     size_t *lines = user;
-    assert_has(line, "portraits of toy: ");
+    assert_has(line, "maps of heads, toy: ");
     if (strstr(line, "stage 1"))
         fail_msg("%s: it is in the cache", line);
     ++*lines;
@@ -374,7 +401,7 @@ static int stop_at_once(void *user, const char *line)
     return 1;
 }
 
-static void portraits(void **state)
+static void maps_of_heads(void **state)
 {
     (void)state;
     place p;
@@ -393,7 +420,7 @@ static void portraits(void **state)
     assert_has(a, "of 18 open texts and ");
     assert_int_equal(count(a, "\"a synthetic negative\","), 3 * 14);
     assert_has_not(a, "<thank>");
-    assert_has(a, "it contains texts of a test set");
+    assert_has(a, "It contains texts of a test set");
     assert_true(lines > 0);
     o.threads = 3;
     char *b = report(&p, &o);
@@ -413,49 +440,6 @@ static void portraits(void **state)
     assert_string_equal(a, "old");
     free(a);
     scratch_remove(p.dir);
-}
-
-/* Settings that went into a line come out of it. */
-static void settings_there_and_back(void **state)
-{
-    (void)state;
-    rf_lab_options from = rf_lab_options_default(), to = rf_lab_options_default();
-    from.train = (rf_train_options){.method = "ans",
-                                    .max_tokens = 33,
-                                    .train_layers = 1,
-                                    .epochs = 7,
-                                    .batch = 9,
-                                    .patience = 3,
-                                    .encoder_rate = 0.1f,
-                                    .known_rate = 0.2f,
-                                    .weight_decay = 0.3f,
-                                    .warmup = 0.4f,
-                                    .dropout = 0.5f,
-                                    .head_steps = 44,
-                                    .head_positives = 5,
-                                    .head_negatives = 66,
-                                    .head_rate = 0.6f,
-                                    .head_dropout = 0.7f,
-                                    .negative_weight = 0.8f,
-                                    .lambda = 0.9f,
-                                    .rho = 1.1f,
-                                    .radius = 1.2f,
-                                    .gamma = 1.3f,
-                                    .no_noise = true,
-                                    .no_projection = true,
-                                    .ascent_steps = 12,
-                                    .ascent_rate = 1.4f};
-    json_t *json = rf_train_settings_json(&from.train);
-    assert_non_null(json);
-    rf_lab_settings(json, &to);
-    assert_int_equal(to.max_tokens, 33);
-    to.train.method = "ans";
-    to.train.max_tokens = 33;
-    to.train.dev_share = 0;
-    json_t *again = rf_train_settings_json(&to.train);
-    assert_true(json_equal(json, again));
-    json_decref(json);
-    json_decref(again);
 }
 
 /* ---- What it refuses --------------------------------------------------------------- */
@@ -481,17 +465,17 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_run),
-        cmocka_unit_test(compared),
-        cmocka_unit_test(unclear),
+        cmocka_unit_test(page_of_one_run),
+        cmocka_unit_test(headline_and_pairs),
+        cmocka_unit_test(difference_that_may_be_chance),
         cmocka_unit_test(several_encoders),
-        cmocka_unit_test(only_sweeps),
-        cmocka_unit_test(parts_and_negatives),
-        cmocka_unit_test(confusions),
-        cmocka_unit_test(strange_names),
-        cmocka_unit_test(same_bytes),
-        cmocka_unit_test(portraits),
-        cmocka_unit_test(settings_there_and_back),
+        cmocka_unit_test(few_uneven_rows),
+        cmocka_unit_test(sweeps_without_default_runs),
+        cmocka_unit_test(ablation_and_negatives),
+        cmocka_unit_test(errors_by_kind_and_pair),
+        cmocka_unit_test(hostile_names_are_escaped),
+        cmocka_unit_test(order_of_lines_does_not_matter),
+        cmocka_unit_test(maps_of_heads),
         cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,10 @@ static rf_run sample(uint64_t seed)
                   .f1 = 73.1,
                   .f1_known = 72.5,
                   .f1_open = 100.0 / 3,
+                  .closed = 91.5,
+                  .auroc = 200.0 / 3,
+                  .best_f1 = 75.25,
+                  .best_accuracy = 81,
                   .seconds = {1.5, 20, 0.25, 3},
                   .shared_known = true,
                   .threads = 2};
@@ -67,6 +71,8 @@ static void check_same(const rf_run *a, const rf_run *b)
     assert_string_equal(a->classes_sha256, b->classes_sha256);
     assert_true(a->accuracy == b->accuracy && a->f1 == b->f1); /* to the last bit */
     assert_true(a->f1_known == b->f1_known && a->f1_open == b->f1_open);
+    assert_true(a->closed == b->closed && a->auroc == b->auroc);
+    assert_true(a->best_f1 == b->best_f1 && a->best_accuracy == b->best_accuracy);
     assert_true(a->seconds.encode == b->seconds.encode);
     assert_true(a->seconds.known == b->seconds.known);
     assert_true(a->seconds.open == b->seconds.open);
@@ -106,6 +112,34 @@ static void test_round_trip(void **state)
     rf_runs_free(list, 2);
     rf_run_release(&a);
     rf_run_release(&a);
+    scratch_remove(dir);
+}
+
+/* Figures without a fence may be missing: undefined, or a line of an earlier version. */
+static void test_missing_figures(void **state)
+{
+    char dir[RF_PATH_MAX], path[RF_PATH_MAX];
+    (void)state;
+    scratch_make(dir);
+    rf_run a = sample(0);
+    a.auroc = a.best_f1 = -1.0;
+    append(dir, &a);
+    rf_run *list = load(dir, 1);
+    check_same(&list[0], &a);
+    rf_runs_free(list, 1);
+    size_t len;
+    scratch_path(path, dir, RF_RUNS_FILE);
+    char *line = scratch_read(path, &len);
+    assert_null(strstr(line, "auroc"));
+    assert_non_null(strstr(line, "\"closed\":91.5,"));
+    free(line);
+    a = sample(0);
+    a.closed = 101;
+    rf_error err = {0};
+    assert_int_equal(rf_run_append(dir, &a, &err), RF_ERR_FORMAT);
+    assert_error(&err, RF_ERR_FORMAT, "\"closed\" is 101");
+    a.closed = NAN;
+    assert_int_equal(rf_run_append(dir, &a, &err), RF_ERR_NUMERIC);
     scratch_remove(dir);
 }
 
@@ -230,11 +264,12 @@ static void test_bad_lines(void **state)
          "\"f1_open\" is 100.5, wanted 0 to 100"},
         {"\"f1\":", "\"f1\":-1,\"y\":", "\"f1\" is -1"},
         {"\"ratio\":0.25", "\"ratio\":25", "\"ratio\" is 25, wanted 0 to 1"},
-        {"\"seed\":0", "\"seed\":-1", "\"seed\" is an integer, wanted an integer from 0"},
+        {"\"seed\":0", "\"seed\":-1",
+         "\"seed\" is an integer, wanted an integer of at least 0"},
         {"\"seed\":0", "\"seed\":0.5", "\"seed\" is a fraction"},
         {"\"set\":\"banking\"", "\"set\":\"\"", "\"set\" is empty"},
-        {"\"method\":\"ans\"", "\"method\":\"a\\nb\"", "\"method\" holds a control"},
-        {"\"method\":\"ans\"", "\"method\":\"a\\u0000b\"", "\"method\" holds a control"},
+        {"\"method\":\"ans\"", "\"method\":\"a\\nb\"", "\"method\" has a control"},
+        {"\"method\":\"ans\"", "\"method\":\"a\\u0000b\"", "\"method\" has a control"},
         {"\"kernels\":\"avx2\"", "\"kernels\":\"0123456789abcdef\"", "at most 15"},
         {"\"shared_known\":true", "\"shared_known\":1", "wanted a boolean"},
         {"\"encode\":1.5", "\"encode\":null", "\"seconds.encode\" is null"},
@@ -304,10 +339,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_replaced),   cmocka_unit_test(test_crash),
-        cmocka_unit_test(test_together),   cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_missing_figures),
+        cmocka_unit_test(test_keys),       cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_crash),      cmocka_unit_test(test_together),
+        cmocka_unit_test(test_bad_lines),  cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

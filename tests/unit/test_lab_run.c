@@ -1,13 +1,15 @@
 /*
- * The lab as a whole on the tiny encoder: every method's figures are those of training on
- * the same rows, saving, loading and evaluating; what is shared, stopped, resumed or run
- * by other numbers of threads changes nothing; and what it refuses.
+ * The lab as a whole with the tiny encoder: every method's figures equal those of
+ * training on the same rows, saving, loading and evaluating; sharing, stopping, resuming
+ * and the number of threads change nothing; and what it refuses.
  */
+#include "ans/heads.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "lab/portrait.h"
+#include "lab/head_view.h"
 #include "lab/results.h"
 #include "lab/split.h"
+#include "methods/methods.h"
 
 #include "scratch.h"
 
@@ -59,6 +61,9 @@ static void place_make(place *p)
     scratch_path(p->open, p->dir, "open.txt");
 }
 
+#define QUICK                                                                            \
+    "epochs=3 batch=8 known_rate=0.01 head_steps=8 head_negatives=16 neighbours=5 "
+
 static rf_lab_options quick(const place *p)
 {
     rf_lab_options o = rf_lab_options_default();
@@ -70,12 +75,7 @@ static rf_lab_options quick(const place *p)
     o.encoder = TINY;
     o.open_texts = p->open;
     o.threads = 1;
-    o.train.epochs = 3;
-    o.train.batch = 8;
-    o.train.known_rate = 0.01f;
-    o.train.head_steps = 8;
-    o.train.head_negatives = 16;
-    o.train.method_options.neighbours = 5;
+    o.settings = QUICK;
     return o;
 }
 
@@ -128,7 +128,8 @@ static void train_and_evaluate(const place *p, const rf_run *run,
     assert_int_equal(rf_split_make(&split, train, dev, test, &so, &err), RF_OK);
     rf_dataset *own = choose(train, &split.train), *own_dev = choose(dev, &split.dev);
 
-    rf_train_options o = lab->train;
+    rf_train_options o = rf_train_options_default();
+    o.settings = lab->settings;
     o.encoder = TINY;
     o.method = run->method;
     o.seed = run->seed;
@@ -154,7 +155,32 @@ static void train_and_evaluate(const place *p, const rf_run *run,
         rf_dataset_free(all[i]);
 }
 
-static void figures_of_every_method(void **state)
+/* The number of different stages 1; each is trained once. */
+static size_t objectives(void)
+{
+    const rf_method *const *all = rf_methods();
+    size_t n = 0;
+    for (size_t i = 0, k; all[i]; i++) {
+        for (k = 0; strcmp(rf_method_objective(all[k]), rf_method_objective(all[i])) != 0;
+             k++)
+            ;
+        n += k == i;
+    }
+    return n;
+}
+
+/* The best fence is no worse than the method's own. */
+static void check_ranking(const rf_run *run)
+{
+    if (!(run->best_f1 >= run->f1 - 1e-9 && run->best_accuracy >= run->accuracy - 1e-9 &&
+          run->closed >= 0.0 && run->closed <= 100.0 && run->auroc >= 0.0 &&
+          run->auroc <= 100.0 && run->best_f1 <= 100.0 && run->best_accuracy <= 100.0))
+        fail_msg("%s: closed %g, AUROC %g, F1 %g of %g, accuracy %g of %g", run->method,
+                 run->closed, run->auroc, run->f1, run->best_f1, run->accuracy,
+                 run->best_accuracy);
+}
+
+static void every_method_as_by_train_and_eval(void **state)
 {
     (void)state;
     place p;
@@ -175,12 +201,13 @@ static void figures_of_every_method(void **state)
             fail_msg("%s: lab %.4f %.4f, train and evaluate %.4f %.4f", runs[i].method,
                      runs[i].accuracy, runs[i].f1, e.accuracy, e.f1);
         assert_true(fabs(e.f1_open - runs[i].f1_open) < 1e-9);
+        check_ranking(&runs[i]);
         assert_int_equal(runs[i].test_rows, CLASSES * 6);
         assert_int_equal(runs[i].known_classes, 3);
         shared += runs[i].shared_known;
         rf_evaluation_release(&e);
     }
-    assert_int_equal(shared, 8); /* eight methods share one stage 1, two another */
+    assert_int_equal(shared, methods - objectives());
     rf_runs_free(runs, n);
     scratch_remove(p.dir);
 }
@@ -203,6 +230,8 @@ static bool same_figures(const rf_run *a, const rf_run *b)
 {
     return rf_run_compare(a, b) == 0 && a->accuracy == b->accuracy && a->f1 == b->f1 &&
            a->f1_known == b->f1_known && a->f1_open == b->f1_open &&
+           a->closed == b->closed && a->auroc == b->auroc && a->best_f1 == b->best_f1 &&
+           a->best_accuracy == b->best_accuracy &&
            json_equal(a->confusions, b->confusions);
 }
 
@@ -246,7 +275,7 @@ static void stopped_and_resumed(void **state)
     scratch_remove(q.dir);
 }
 
-static void plan_tells_and_does_nothing(void **state)
+static void plan_reports_and_runs_nothing(void **state)
 {
     (void)state;
     place p;
@@ -264,7 +293,7 @@ static void plan_tells_and_does_nothing(void **state)
 }
 
 /* What has the name of a finished run but was asked for otherwise is not that run. */
-static void other_settings_are_told(void **state)
+static void other_settings_are_refused(void **state)
 {
     (void)state;
     place p;
@@ -276,11 +305,11 @@ static void other_settings_are_told(void **state)
     rf_lab_options other = o;
     other.methods = "lof,lof"; /* twice is once */
     run_lab(&other);
-    other.train.method_options.neighbours = 4;
+    other.settings = QUICK "neighbours=4";
     assert_int_equal(rf_lab_run(&other, NULL, NULL, &err), RF_ERR_ARG);
     assert_error(&err, RF_ERR_ARG, "runs.jsonl", "lof", "other settings");
     other = o;
-    other.train.epochs = 2;
+    other.settings = QUICK "epochs=2";
     assert_int_equal(rf_lab_plan(&other, NULL, NULL, &err), RF_ERR_ARG);
     scratch_write(p.dir, "open.txt", "another text\n", 13);
     assert_int_equal(rf_lab_run(&o, NULL, NULL, &err), RF_ERR_ARG);
@@ -296,7 +325,7 @@ static int hear(void *user, const rf_lab_event *e)
 }
 
 /* One that diverges does not keep the others from being done. */
-static void a_failing_run_is_left_out(void **state)
+static void a_failing_run_is_skipped(void **state)
 {
     (void)state;
     place p;
@@ -307,8 +336,7 @@ static void a_failing_run_is_left_out(void **state)
     rf_lab_options o = quick(&p);
     o.methods = "ans,msp";
     o.variants = "lambda=1e6 classes=2,99"; /* of 99 classes there are not enough */
-    o.train.head_rate = 1.0f;
-    o.train.head_steps = 400;
+    o.settings = QUICK "head_rate=1 head_steps=40";
     rf_status st = rf_lab_run(&o, hear, &failed, &err);
     assert_int_equal(rf_runs_load(p.out, &runs, &n, &err), RF_OK);
     assert_int_equal(n + failed, 4);
@@ -326,14 +354,14 @@ static void variants_change_the_run(void **state)
     rf_error err = {0};
     place_make(&p);
     rf_lab_options o = quick(&p);
-    o.methods = "ans,ovr";
+    o.methods = "heads,ovr";
     run_lab(&o);
-    o.methods = "ans";
+    o.methods = "heads";
     o.variants = "ablation=baseline rows=3 classes=2";
     run_lab(&o);
     assert_int_equal(rf_runs_load(p.out, &runs, &n, &err), RF_OK);
     assert_int_equal(n, 5);
-    /* ans, ovr, then the variants; without negatives ans is ovr */
+    /* heads, ovr, then the variants; heads without negatives are ovr */
     assert_true(runs[2].accuracy == runs[1].accuracy && runs[2].f1 == runs[1].f1);
     assert_string_equal(runs[2].variant, "ablation=baseline");
     assert_int_equal(runs[3].train_rows, 9);
@@ -342,56 +370,88 @@ static void variants_change_the_run(void **state)
     scratch_remove(p.dir);
 }
 
-/* ---- Portraits of heads --------------------------------------------------------------
- */
-
-/* A head trained alone for its portrait is the head of a whole run. */
-static void portrait_is_of_the_same_head(void **state)
+/* With uneven rows there are no dev rows, and equal numbers of rows do not make two draws
+ * share a stage 1. */
+static void uneven_rows_are_runs_of_their_own(void **state)
 {
     (void)state;
     place p;
-    rf_desk d;
+    rf_run *runs;
+    size_t n;
     rf_error err = {0};
     place_make(&p);
     rf_lab_options o = quick(&p);
-    o.train.ascent_steps = 3;
-    rf_trial t = {.ratio = 0.5, .method = rf_method_find("ans"), .variant = ""};
-    assert_int_equal(rf_desk_open(&d, &o, NULL, NULL, &err), RF_OK);
-    assert_int_equal(rf_desk_take(&d, "toy", &err), RF_OK);
-    assert_int_equal(rf_trial_begin(&d, &t, &err), RF_OK);
-    rf_model *m = rf_trial_fit(&d, &t, &err);
+    o.methods = "nearest-text,ans";
+    o.variants = "rows=4,lognormal:4:0,lognormal:6:0.9";
+    run_lab(&o);
+    assert_int_equal(rf_runs_load(p.out, &runs, &n, &err), RF_OK);
+    assert_int_equal(n, 6);
+    for (size_t i = 0; i < n; i++) {
+        bool even = strcmp(runs[i].variant, "rows=4") == 0;
+        assert_int_equal(runs[i].dev_rows, even ? 12 : 0);
+        assert_int_equal(runs[i].test_rows, CLASSES * 6);
+        assert_int_equal(runs[i].shared_known, i >= 3);
+        if (i % 3 == 1)
+            assert_int_equal(runs[i].train_rows, runs[i - 1].train_rows);
+    }
+    assert_string_equal(runs[2].variant, "rows=lognormal:6:0.9");
+    rf_runs_free(runs, n);
+    o.variants = "rows=lognormal:4:0.9 rows=lognormal:6:0.9";
+    stopper s = {.after = SIZE_MAX};
+    assert_int_equal(rf_lab_plan(&o, stop, &s, &err), RF_OK);
+    assert_int_equal(s.before, 2);
+    scratch_remove(p.dir);
+}
+
+/* ---- Views of heads ---------------------------------------------------------------- */
+
+/* The margins in a view are those of the model's head. */
+static void view_has_the_margins_of_the_head(void **state)
+{
+    (void)state;
+    place p;
+    rf_lab_context context;
+    rf_error err = {0};
+    place_make(&p);
+    rf_lab_options o = quick(&p);
+    o.settings = QUICK "ascent_steps=3";
+    rf_experiment t = {.ratio = 0.5, .method = rf_method_find("heads"), .variant = ""};
+    assert_int_equal(rf_lab_context_open(&context, &o, NULL, NULL, &err), RF_OK);
+    assert_int_equal(rf_lab_context_use(&context, "toy", &err), RF_OK);
+    assert_int_equal(rf_experiment_begin(&context, &t, &err), RF_OK);
+    rf_model *m = rf_experiment_fit(&context, &t, &err);
     assert_non_null(m);
     for (size_t c = 0; c < t.split.classes; c++) {
-        rf_portrait q;
-        size_t kinds[RF_PORTRAIT_KINDS] = {0};
+        rf_head_view q;
+        size_t kinds[RF_VIEW_KINDS] = {0};
         float *scratch = rf_floats_new(RF_SCORE_SCRATCH), margins[3];
         assert_non_null(scratch);
-        assert_int_equal(rf_portrait_make(&q, &t, m, c, 100, &err), RF_OK);
+        assert_int_equal(rf_head_view_make(&q, &t, m, c, 100, &err), RF_OK);
         assert_string_equal(q.label, m->labels[c]);
         for (size_t i = 0; i < q.n; i++) {
             kinds[q.kind[i]]++;
-            if (q.kind[i] == RF_PORTRAIT_SYNTHETIC)
+            if (q.kind[i] == RF_VIEW_SYNTHETIC)
                 continue;
             const float *z = t.stage1.z[RF_LAB_TEST] + q.row[i] * t.stage1.width;
-            rf_heads_score(&m->heads, z, 1, c, c + 1, margins, scratch);
+            rf_heads_score(&m->state, z, 1, c, c + 1, margins, scratch);
             assert_true(margins[c] == q.margin[i]);
         }
-        assert_int_equal(kinds[RF_PORTRAIT_OWN], 6);
-        assert_int_equal(kinds[RF_PORTRAIT_OTHER], 12);
-        assert_int_equal(kinds[RF_PORTRAIT_OPEN], 18);
-        assert_int_equal(kinds[RF_PORTRAIT_SYNTHETIC], 14);
-        rf_portrait_release(&q);
+        assert_int_equal(kinds[RF_VIEW_OWN], 6);
+        assert_int_equal(kinds[RF_VIEW_OTHER], 12);
+        assert_int_equal(kinds[RF_VIEW_OPEN], 18);
+        assert_int_equal(kinds[RF_VIEW_SYNTHETIC], 14);
+        rf_head_view_release(&q);
         free(scratch);
     }
     rf_model_free(m);
-    rf_trial_end(&t);
-    rf_desk_close(&d);
+    rf_experiment_end(&t);
+    rf_lab_context_close(&context);
     scratch_remove(p.dir);
 }
 
 /* ---- What it refuses --------------------------------------------------------------- */
 
-static void refused(void **state)
+static void bad_options_are_refused(void **state)
 {
     (void)state;
     place p;
@@ -417,7 +477,15 @@ static void refused(void **state)
     REFUSES(o.methods = "ans,magic", RF_ERR_ARG, "magic");
     REFUSES(o.variants = "radius", RF_ERR_ARG, "radius");
     REFUSES(o.variants = "radius=wide", RF_ERR_ARG, "radius=wide");
+    REFUSES(o.variants = "radius=0", RF_ERR_ARG, "radius=0");
+    REFUSES(o.variants = "gamma=0.5", RF_ERR_ARG, "gamma is 0.5, wanted 1 to");
+    REFUSES(o.variants = "train_layers=1", RF_ERR_ARG, "--train-layers");
+    REFUSES(o.settings = "epoch=3", RF_ERR_ARG, "no setting \"epoch\"");
     REFUSES(o.variants = "rows=0", RF_ERR_ARG, "rows=0");
+    REFUSES(o.variants = "rows=lognormal:0:1", RF_ERR_ARG, "rows=lognormal:0:1");
+    REFUSES(o.variants = "rows=lognormal:10", RF_ERR_ARG, "lognormal:MEDIAN:SPREAD");
+    REFUSES(o.variants = "rows=lognormal:10:-1", RF_ERR_ARG, "lognormal:10:-1");
+    REFUSES(o.variants = "rows=lognormal:10:nan", RF_ERR_ARG, "lognormal:10:nan");
     REFUSES(o.variants = "ablation=all", RF_ERR_ARG, "ablation=all");
     REFUSES(o.data = NULL, RF_ERR_ARG, "directory");
     REFUSES((o.open_texts = NULL, o.methods = "selfsup"), RF_ERR_ARG, "selfsup");
@@ -429,14 +497,15 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_of_every_method),
+        cmocka_unit_test(every_method_as_by_train_and_eval),
         cmocka_unit_test(stopped_and_resumed),
-        cmocka_unit_test(plan_tells_and_does_nothing),
-        cmocka_unit_test(other_settings_are_told),
-        cmocka_unit_test(a_failing_run_is_left_out),
+        cmocka_unit_test(plan_reports_and_runs_nothing),
+        cmocka_unit_test(other_settings_are_refused),
+        cmocka_unit_test(a_failing_run_is_skipped),
         cmocka_unit_test(variants_change_the_run),
-        cmocka_unit_test(portrait_is_of_the_same_head),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(uneven_rows_are_runs_of_their_own),
+        cmocka_unit_test(view_has_the_margins_of_the_head),
+        cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -276,6 +276,80 @@ static void test_few_rows(void **state)
     rf_dataset_free(test);
 }
 
+/* Uneven rows: a class has the number drawn for it, whatever else is known, or all its
+ * rows; they are a subset of the rows of a larger even draw; dev rows are dropped. */
+static void test_uneven_rows(void **state)
+{
+    rf_dataset *train = rf_dataset_new(NULL), *dev = make("aabb"), *test = make("abz");
+    (void)state;
+    for (size_t i = 0; i < 800; i++)
+        assert_int_equal(rf_dataset_add(train, "x", 1, &"abcdefgh"[i % 8], 1, NULL),
+                         RF_OK);
+    for (size_t i = 0; i < 3; i++) /* a class smaller than any likely draw */
+        assert_int_equal(rf_dataset_add(train, "x", 1, "i", 1, NULL), RF_OK);
+    rf_split_options o = {.ratio = 1.0, .rows_median = 20, .rows_spread = 0.9, .seed = 5};
+    rf_split s, even, half;
+    assert_int_equal(rf_split_make(&s, train, dev, test, &o, NULL), RF_OK);
+    assert_int_equal(s.dev.n, 0);
+    assert_int_equal(s.test.n, 3);
+    assert_non_null(strstr(s.draw, "lognormal:20:0.9"));
+    size_t count[9] = {0}, different = 0;
+    rf_split_options e = {.ratio = 1.0, .rows_per_class = 90, .seed = 5};
+    assert_int_equal(rf_split_make(&even, train, dev, test, &e, NULL), RF_OK);
+    assert_string_equal(even.draw, "");
+    for (size_t i = 0; i < s.train.n; i++) {
+        assert_true(holds(&even.train, s.train.row[i]));
+        assert_true(i == 0 || s.train.row[i] > s.train.row[i - 1]);
+        count[s.train.class_index[i]]++;
+    }
+    for (size_t k = 0; k < 8; k++) {
+        assert_int_equal(count[k], rf_split_uneven_rows(&o, k));
+        different += count[k] != count[0];
+    }
+    assert_int_equal(count[8], 3);
+    assert_true(different > 4);
+    o.ratio = 0.5;
+    assert_int_equal(rf_split_make(&half, train, dev, test, &o, NULL), RF_OK);
+    for (size_t i = 0; i < half.train.n; i++)
+        assert_true(holds(&s.train, half.train.row[i]));
+    rf_split_release(&s);
+    rf_split_release(&even);
+    rf_split_release(&half);
+    rf_dataset_free(train);
+    rf_dataset_free(dev);
+    rf_dataset_free(test);
+}
+
+/* Median and spread of many draws, and the limits. 4000 draws: the standard error of the
+ * mean of logarithms is 0.5 / 63. */
+static void test_uneven_rows_are_lognormal(void **state)
+{
+    enum { DRAWS = 4000 };
+    rf_split_options o = {.rows_median = 20, .rows_spread = 0.5};
+    double sum = 0.0, square = 0.0;
+    size_t least = SIZE_MAX, most = 0;
+    (void)state;
+    for (size_t i = 0; i < DRAWS; i++) {
+        o.seed = i / 40;
+        double x = log((double)rf_split_uneven_rows(&o, i % 40));
+        sum += x;
+        square += x * x;
+    }
+    double mean = sum / DRAWS, sd = sqrt(square / DRAWS - mean * mean);
+    if (!(fabs(mean - log(20)) < 0.03 && fabs(sd - 0.5) < 0.03))
+        fail_msg("mean of logarithms %g, standard deviation %g", mean, sd);
+    o.rows_spread = 3;
+    for (size_t i = 0; i < DRAWS; i++) {
+        size_t n = rf_split_uneven_rows(&o, i);
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    assert_int_equal(least, 2);
+    assert_int_equal(most, 90);
+    o.rows_spread = 0;
+    assert_int_equal(rf_split_uneven_rows(&o, 7), 20);
+}
+
 static void test_refused(void **state)
 {
     static const struct {
@@ -287,6 +361,9 @@ static void test_refused(void **state)
         {{.ratio = -1}, "wanted above 0"},
         {{.ratio = NAN}, "share of known classes"},
         {{.n_classes = 4}, "4 known classes wanted, but the training data has 3"},
+        {{.ratio = 1, .rows_median = 0.5}, "median 0.5"},
+        {{.ratio = 1, .rows_median = 5, .rows_spread = -1}, "spread -1"},
+        {{.ratio = 1, .rows_median = 5, .rows_spread = NAN}, "at least 0"},
         {{.ratio = 1, .seed = (uint64_t)UINT32_MAX + 1}, "seed 4294967296"}};
     rf_dataset *train = make("abc"), *none = rf_dataset_new(NULL);
     rf_split s;
@@ -318,6 +395,8 @@ int main(void)
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_uneven_rows),
+        cmocka_unit_test(test_uneven_rows_are_lognormal),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

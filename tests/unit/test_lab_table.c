@@ -169,13 +169,74 @@ static void test_one_run(void **state)
     scratch_remove(dir);
 }
 
+/* Draws by median, the best of each marked, figures that older lines lack as "-", and no
+ * such run among the full ones. */
+static void test_few(void **state)
+{
+    static const struct {
+        const char *method, *variant;
+        uint64_t seed;
+        double f1, best, closed;
+    } runs[] = {
+        {"msp", "rows=lognormal:10:0.9", 0, 40, 50, 60},
+        {"msp", "rows=lognormal:10:0.9", 1, 50, 60, 80},
+        {"ans", "rows=lognormal:10:0.9", 0, 48, 52, -1},
+        {"ans", "rows=lognormal:5:0.9", 0, 33, 34, 35},
+        {"ans", "rows=5", 0, 11, 12, 13},
+        {"ans", "", 0, 88, 89, 90},
+    };
+    char dir[RF_PATH_MAX], *text = NULL;
+    (void)state;
+    scratch_make(dir);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        rf_run run = {.ratio = 0.5,
+                      .seed = runs[i].seed,
+                      .accuracy = 1,
+                      .f1 = runs[i].f1,
+                      .best_f1 = runs[i].best,
+                      .closed = runs[i].closed,
+                      .auroc = runs[i].closed,
+                      .best_accuracy = 2};
+        strcpy(run.set, "mine");
+        strcpy(run.encoder, "e");
+        strcpy(run.method, runs[i].method);
+        strcpy(run.variant, runs[i].variant);
+        assert_int_equal(rf_run_append(dir, &run, NULL), RF_OK);
+    }
+    rf_table_options o = {.which = "few"};
+    assert_int_equal(rf_lab_table(dir, &o, &text, NULL), RF_OK);
+    const char *five = strstr(text, "Few uneven rows: mine, 50 % known, median 5 rows");
+    const char *ten = strstr(text, "median 10 rows per class, spread 0.9 (encoder e)");
+    assert_true(five && ten && five < ten);
+    assert_non_null(strstr(ten, "msp     2   70.00  70.00  1.00*  45.00       2.00*    "
+                                "55.00*"));
+    assert_non_null(strstr(ten, "ans     1       -      -  1.00*  48.00*      2.00*    "
+                                "52.00"));
+    assert_null(strstr(text, "11.00")); /* even draws and full runs */
+    assert_null(strstr(text, "88.00"));
+    free(text);
+    o.which = "main";
+    assert_int_equal(rf_lab_table(dir, &o, &text, NULL), RF_OK);
+    assert_non_null(strstr(text, "88.00"));
+    assert_null(strstr(text, "48.00"));
+    free(text);
+    o.which = "sweeps";
+    assert_int_equal(rf_lab_table(dir, &o, &text, NULL), RF_OK);
+    const char *ans = strstr(text, "ans "); /* after those of msp */
+    assert_non_null(ans);
+    const char *even = strstr(ans, "rows=5 "), *small = strstr(ans, "rows=lognormal:5:");
+    const char *large = strstr(ans, "rows=lognormal:10:");
+    assert_true(even && small && large && even < small && small < large);
+    free(text);
+    scratch_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_paragraph_breaks),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_one_run),
+        cmocka_unit_test(test_formats), cmocka_unit_test(test_paragraph_breaks),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_one_run),
+        cmocka_unit_test(test_few),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

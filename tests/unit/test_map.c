@@ -1,9 +1,9 @@
 /*
- * The map of a model: drawn by training against t-SNE called by itself, the choice of its
- * rows against the rule, places of new features against plain loops in double. Damage to
- * a map in a file: test_bad_model.c.
+ * test_map.c - the map of a model: training against a direct call of t-SNE, the choice of
+ * rows against the rule, places of new features against plain loops in double. Damaged
+ * maps in files: test_bad_model.c.
  */
-#include "model/draw_map.h"
+#include "stages/draw_map.h"
 #include "model_place.h"
 #include "sealed.h"
 #include "tiny_model.h"
@@ -53,10 +53,8 @@ static rf_train_options quick(void)
     assert_int_equal(o.map_points, 4000);
     o.encoder = TINY "encoder";
     o.threads = 1;
-    o.epochs = 2;
-    o.batch = 8;
-    o.head_steps = 2;
-    o.dev_share = 0.0;
+    o.settings = "epochs=2 batch=8 head_steps=2";
+    o.dev_share = -1.0;
     return o;
 }
 
@@ -106,7 +104,7 @@ static void assert_drawn(const rf_model *m, uint64_t seed)
     rf_team_free(team);
 }
 
-static void drawn_by_training(void **state)
+static void training_draws_the_map(void **state)
 {
     (void)state;
     rf_dataset *data = make_data(30);
@@ -124,7 +122,7 @@ static void drawn_by_training(void **state)
             assert_true(same_map(want, got));
             rf_model_free(got);
         }
-        o.seed = 6; /* while this must matter */
+        o.seed = 6; /* but this must matter */
         rf_model *got = train(data, &o);
         assert_false(same_map(want, got));
         rf_model_free(got);
@@ -133,7 +131,7 @@ static void drawn_by_training(void **state)
     rf_dataset_free(data);
 }
 
-/* What the library shows of it. */
+/* The map in the public interface. */
 static void the_points(void **state)
 {
     (void)state;
@@ -163,7 +161,7 @@ static void no_map(void **state)
     rf_train_options o = quick();
     rf_error err = {0};
     float z[32] = {0}, x = 3.0f, y = 3.0f;
-    o.map_points = 0;
+    o.map_points = -1;
     rf_model *m = train(data, &o);
     assert_int_equal(rf_model_map_size(m), 0);
     assert_non_null(strstr(rf_model_json(m), "\"map\":0"));
@@ -210,10 +208,10 @@ static void tiny_data(void **state)
 typedef struct watch {
     size_t stop_at; /* this many iterations */
     size_t events, done, total;
-    bool other_after; /* a stage was told of after the map */
+    bool other_after; /* a stage was reported after the map */
 } watch;
 
-static int look(void *user, const rf_train_event *e)
+static int on_progress(void *user, const rf_train_event *e)
 {
     watch *w = user;
     if (e->stage != RF_STAGE_MAP) {
@@ -226,7 +224,7 @@ static int look(void *user, const rf_train_event *e)
     return e->done >= w->stop_at;
 }
 
-static void told_and_stopped(void **state)
+static void progress_and_stop_requests(void **state)
 {
     (void)state;
     char checkpoint[RF_PATH_MAX];
@@ -234,11 +232,11 @@ static void told_and_stopped(void **state)
     rf_dataset *data = make_data(6);
     rf_train_options o = quick();
     watch w = {.stop_at = SIZE_MAX};
-    o.progress = look;
+    o.progress = on_progress;
     o.user = &w;
     rf_model *want = train(data, &o);
     assert_true(w.events > 10 && w.done == w.total && !w.other_after);
-    w = (watch){.stop_at = w.total}; /* it is done: there is nothing to stop */
+    w = (watch){.stop_at = w.total}; /* done: nothing left to stop */
     rf_model_free(train(data, &o));
     scratch_path(checkpoint, dir, "checkpoint");
     o.checkpoint = checkpoint;
@@ -251,7 +249,7 @@ static void told_and_stopped(void **state)
     rf_model *got = train(data, &o);
     assert_true(same_map(want, got));
     rf_model_free(got);
-    o.map_points = 10; /* not what a checkpoint is about */
+    o.map_points = 10; /* not part of the identity of a checkpoint */
     w = (watch){.stop_at = SIZE_MAX};
     got = train(data, &o);
     assert_int_equal(got->map_n, 10);
@@ -265,7 +263,7 @@ static void told_and_stopped(void **state)
 enum { CLASSES = 5 };
 static const size_t class_rows[CLASSES] = {40, 3, 12, 1, 29};
 
-/* Rows of all classes in turns, as long as they have some. */
+/* Rows of all classes in turn, until they run out. */
 static rf_model *make_rows(void)
 {
     static const char *const labels[] = {"a", "b", "c", "d", "e"};
@@ -335,8 +333,8 @@ static void a_sample_fair_to_the_classes(void **state)
     rf_model_free(m);
 }
 
-/* Over many seeds every row of a class is as likely as the others: none is left out. */
-static void every_row_has_its_turn(void **state)
+/* Over many seeds all rows of a class are equally likely. */
+static void every_row_can_be_chosen(void **state)
 {
     (void)state;
     rf_model *m = make_rows();
@@ -360,7 +358,7 @@ static void every_row_has_its_turn(void **state)
 
 /* ---- Places ------------------------------------------------------------------------ */
 
-/* A model that has nothing but training rows of this width and a map. */
+/* A model with only training rows, of this width, and a map. */
 static rf_model *make_map(size_t width, size_t rows, size_t step)
 {
     rf_model *m = rf_model_new(NULL);
@@ -416,7 +414,7 @@ static double cost(const near *p, double x, double y)
     return sum;
 }
 
-/* The least of a convex function: ever smaller steps to any side that goes down. */
+/* Minimises a convex function by pattern search with shrinking steps. */
 static void least(const near *p, double *x, double *y)
 {
     double best = cost(p, *x = 0, *y = 0);
@@ -459,7 +457,7 @@ static void assert_place(const rf_model *m, const float *z)
     if (rf_model_place(m, z, &x, &y, &err) != RF_OK)
         fail_msg("%s", err.msg);
     least(&p, &a, &b);
-    /* in a flat valley the two may stop some way from each other */
+    /* in a flat valley the two may stop some distance apart */
     assert_true(fabs((double)x - a) < 1e-3 && fabs((double)y - b) < 1e-3);
     assert_true(cost(&p, (double)x, (double)y) < cost(&p, a, b) * (1 + 1e-6));
     for (size_t i = 0; i < p.n; i++)
@@ -467,7 +465,7 @@ static void assert_place(const rf_model *m, const float *z)
             assert_true((double)x == p.x[i] && (double)y == p.y[i]);
 }
 
-/* Row `row`, moved by noise: 0 on the place of the row, 2 as far away as the others. */
+/* Row `row` plus noise: 0 is the row itself, 2 is as far away as other rows. */
 static void beside(const rf_model *m, size_t row, double noise, float *z)
 {
     feature_of(m, row, z);
@@ -494,8 +492,8 @@ static void placed_at_the_median(void **state)
         }
 }
 
-/* Neighbours on two sides: it goes with the more of them, not between. */
-static void not_between_two_clouds(void **state)
+/* With neighbours on two sides the point goes to the majority, not between. */
+static void not_between_two_clusters(void **state)
 {
     (void)state;
     static const float places[5] = {-0.9f, 0.8f, -0.85f, 0.75f, -0.8f};
@@ -516,7 +514,7 @@ static void not_between_two_clouds(void **state)
     rf_model_free(m);
 }
 
-/* On the map by itself: exactly there. By what rounding to half has moved it: almost. */
+/* Exactly there; almost, if rounding to half precision has moved the feature. */
 static void a_training_text_falls_onto_its_point(void **state)
 {
     (void)state;
@@ -620,8 +618,8 @@ static void through_a_file(void **state)
     rf_dataset_free(data);
 }
 
-/* A file of before there were maps says nothing of one. */
-static void an_older_file(void **state)
+/* A file older than maps does not mention one. */
+static void a_file_older_than_maps(void **state)
 {
     (void)state;
     size_t len;
@@ -658,19 +656,19 @@ static void an_older_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drawn_by_training),
+        cmocka_unit_test(training_draws_the_map),
         cmocka_unit_test(the_points),
         cmocka_unit_test(no_map),
         cmocka_unit_test(tiny_data),
-        cmocka_unit_test_setup_teardown(told_and_stopped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(progress_and_stop_requests, set_up, tear_down),
         cmocka_unit_test(a_sample_fair_to_the_classes),
-        cmocka_unit_test(every_row_has_its_turn),
+        cmocka_unit_test(every_row_can_be_chosen),
         cmocka_unit_test(placed_at_the_median),
-        cmocka_unit_test(not_between_two_clouds),
+        cmocka_unit_test(not_between_two_clusters),
         cmocka_unit_test(a_training_text_falls_onto_its_point),
         cmocka_unit_test(odd_maps),
         cmocka_unit_test_setup_teardown(through_a_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_older_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_older_than_maps, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }

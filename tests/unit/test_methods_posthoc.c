@@ -1,21 +1,23 @@
 /*
- * The methods that are fitted after training, against scikit-learn, SciPy, PyTorch and
- * NumPy in double precision (tools/make_posthoc_golden.py).
+ * test_methods_posthoc.c - methods fitted after training
  *
- * Tolerances: our features are float32, the reference's are the same numbers carried on
- * in float64, so that hidden layer and logits differ by about 1e-6 of themselves; ratios
- * of distances and densities by a few times that. 2e-5 relative unless it says why more.
- * The file holds no row that lies nearer to LOF's fence than 1e-4.
+ * Against scikit-learn, SciPy, PyTorch and
+ * NumPy in double precision (tools/make_posthoc_golden.py, tools/make_nearest_golden.py).
+ *
+ * Tolerances: our features are float32; the reference computes with the same numbers in
+ * float64, so that hidden layer and logits differ by about 1e-6 relative, and ratios of
+ * distances and densities by a few times that. 2e-5 relative unless stated otherwise. No
+ * row of the file lies within 1e-4 of LOF's fence.
  */
 #include "encoder/safetensors.h"
 #include "method_run.h"
 #include "near.h"
 #include "num/panels.h"
-#include "open/adb.h"
-#include "open/dev_score.h"
-#include "open/gumbel.h"
-#include "open/neighbours.h"
-#include "open/rows.h"
+#include "methods/adb.h"
+#include "methods/dev_score.h"
+#include "methods/gumbel.h"
+#include "num/neighbours.h"
+#include "num/vectors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +31,15 @@
 #define LOF_K 7
 #define KNN_K 4
 
-static rf_safetensors golden;
+static rf_safetensors golden, cosines; /* cosines: of nearest-text and whitened-mean */
 static rf_team *team;
 static rf_known known;
 
-/* The tensor's numbers; they stay the file's. */
+/* The tensor's numbers, owned by the file. */
 static const void *find(const char *name, size_t want)
 {
     const rf_tensor *t = rf_safetensors_find(&golden, name);
+    t = t ? t : rf_safetensors_find(&cosines, name);
     if (!t || t->count != want)
         fail_msg("%s: found %zu numbers, wanted %zu", name, t ? t->count : 0, want);
     assert_int_equal(rf_dtype_size(t->dtype), 4);
@@ -47,7 +50,8 @@ static const void *find(const char *name, size_t want)
 static int open_golden(void **state)
 {
     (void)state;
-    if (rf_safetensors_open(&golden, GOLDEN_DIR "/posthoc.safetensors", NULL) != RF_OK)
+    if (rf_safetensors_open(&golden, GOLDEN_DIR "/posthoc.safetensors", NULL) != RF_OK ||
+        rf_safetensors_open(&cosines, GOLDEN_DIR "/nearest.safetensors", NULL) != RF_OK)
         return 1;
     team = rf_team_new(2, NULL);
     if (!team || rf_known_init(&known, WIDTH, CLASSES, NULL) != RF_OK)
@@ -65,21 +69,22 @@ static int close_golden(void **state)
     rf_known_release(&known);
     rf_team_free(team);
     rf_safetensors_close(&golden);
+    rf_safetensors_close(&cosines);
     return 0;
 }
 
-static rf_method_options options(void)
+static rf_settings options(void)
 {
-    return (rf_method_options){.contamination = 0.1f,
-                               .quantile = 0.95f,
-                               .threshold = 0.5f,
-                               .tail = 12,
-                               .ranks = 3,
-                               .boundary_epochs = 100,
-                               .boundary_rate = 0.05f};
+    return (rf_settings){.contamination = 0.1f,
+                         .quantile = 0.95f,
+                         .threshold = 0.5f,
+                         .tail = 12,
+                         .ranks = 3,
+                         .boundary_epochs = 100,
+                         .boundary_rate = 0.05f};
 }
 
-static rf_fit problem(const rf_method_options *o, bool dev)
+static rf_fit problem(const rf_settings *o, bool dev)
 {
     return (rf_fit){.width = WIDTH,
                     .classes = CLASSES,
@@ -97,12 +102,12 @@ static rf_fit problem(const rf_method_options *o, bool dev)
 
 /* Fence and answers of a method for the test rows. */
 typedef struct outcome {
-    rf_fence f;
+    rf_method_state f;
     rf_verdict verdict[TEST];
     float margins[TEST * CLASSES];
 } outcome;
 
-static void run(outcome *r, const rf_method *m, const rf_method_options *o, bool dev)
+static void fit_and_judge(outcome *r, const rf_method *m, const rf_settings *o, bool dev)
 {
     rf_fit in = problem(o, dev);
     fit_method(&r->f, m, &in);
@@ -120,13 +125,13 @@ static void assert_classes_are_the_largest_logits(const outcome *r)
 
 /* ---- LOF and neighbours ------------------------------------------------------------ */
 
-static void lof_is_that_of_scikit_learn(void **state)
+static void lof_matches_scikit_learn(void **state)
 {
     (void)state;
-    rf_method_options o = options();
+    rf_settings o = options();
     o.neighbours = LOF_K;
     outcome r;
-    run(&r, &rf_method_lof, &o, true);
+    fit_and_judge(&r, &rf_method_lof, &o, true);
     assert_true(*r.f.arrays[4].data == LOF_K);
     assert_near("kdist", r.f.arrays[1].data, find("lof.kdist", ROWS), ROWS, 0, 2e-5);
     assert_near("lrd", r.f.arrays[2].data, find("lof.lrd", ROWS), ROWS, 0, 2e-5);
@@ -139,10 +144,10 @@ static void lof_is_that_of_scikit_learn(void **state)
         assert_int_equal(r.margins[i * CLASSES] >= 0.0f, want[i] >= 0.0f);
     }
     assert_classes_are_the_largest_logits(&r);
-    drop_fence(&r.f, &rf_method_lof);
+    drop_state(&r.f, &rf_method_lof);
 }
 
-static void neighbours_are_those_of_scikit_learn(void **state)
+static void neighbours_match_scikit_learn(void **state)
 {
     (void)state;
     float *z = copy_floats(NULL, ROWS * WIDTH), *x = copy_floats(NULL, TEST * WIDTH);
@@ -163,15 +168,15 @@ static void neighbours_are_those_of_scikit_learn(void **state)
     free(x);
 }
 
-static void knn_keeps_the_quantile_of_dev_or_of_its_own(void **state)
+static void knn_threshold_is_a_quantile_of_dev_or_training_rows(void **state)
 {
     (void)state;
-    rf_method_options o = options();
+    rf_settings o = options();
     o.neighbours = KNN_K;
     const float *distance = find("knn.distance", TEST * KNN_K);
     for (int dev = 0; dev < 2; dev++) {
         outcome r;
-        run(&r, &rf_method_knn, &o, dev);
+        fit_and_judge(&r, &rf_method_knn, &o, dev);
         const float *threshold = find(dev ? "knn.dev" : "knn.own", 1);
         assert_near("threshold", r.f.arrays[1].data, threshold, 1, 0, 5e-6);
         for (size_t i = 0; i < TEST * CLASSES; i++) {
@@ -179,7 +184,7 @@ static void knn_keeps_the_quantile_of_dev_or_of_its_own(void **state)
             assert_near("margin", &r.margins[i], &want, 1, 5e-6, 0);
         }
         assert_classes_are_the_largest_logits(&r);
-        drop_fence(&r.f, &rf_method_knn);
+        drop_state(&r.f, &rf_method_knn);
     }
 }
 
@@ -188,11 +193,11 @@ static void knn_keeps_the_quantile_of_dev_or_of_its_own(void **state)
 static void mahalanobis_uses_the_ledoit_wolf_covariance(void **state)
 {
     (void)state;
-    rf_method_options o = options();
+    rf_settings o = options();
     const float *distance = find("mahalanobis.distance", TEST * CLASSES);
     for (int dev = 0; dev < 2; dev++) {
         outcome r;
-        run(&r, &rf_method_mahalanobis, &o, dev);
+        fit_and_judge(&r, &rf_method_mahalanobis, &o, dev);
         const float *threshold = find(dev ? "mahalanobis.dev" : "mahalanobis.own", 1);
         assert_near("threshold", r.f.arrays[3].data, threshold, 1, 0, 2e-5);
         for (size_t i = 0; i < TEST; i++) {
@@ -206,19 +211,63 @@ static void mahalanobis_uses_the_ledoit_wolf_covariance(void **state)
             assert_int_equal(r.verdict[i].fence, nearest);
         }
         assert_classes_are_the_largest_logits(&r);
-        drop_fence(&r.f, &rf_method_mahalanobis);
+        drop_state(&r.f, &rf_method_mahalanobis);
     }
+}
+
+/* ---- Cosines ----------------------------------------------------------------------- */
+
+/* Margins, classes and the threshold of a method that answers with the largest cosine.
+ * name: of its tensors; threshold: its array. */
+static void check_cosines(const rf_method *m, const char *name, size_t threshold)
+{
+    rf_settings o = options();
+    char tensor[32];
+    snprintf(tensor, sizeof tensor, "%s.cosine", name);
+    const float *cosine = find(tensor, TEST * CLASSES);
+    for (int dev = 0; dev < 2; dev++) {
+        outcome r;
+        size_t open = 0;
+        fit_and_judge(&r, m, &o, dev);
+        snprintf(tensor, sizeof tensor, "%s.%s", name, dev ? "dev" : "own");
+        const float *want = find(tensor, 1);
+        assert_near("threshold", r.f.arrays[threshold].data, want, 1, 2e-6, 0);
+        for (size_t i = 0; i < TEST; i++) {
+            size_t best = rf_largest(cosine + i * CLASSES, CLASSES);
+            for (size_t c = 0; c < CLASSES; c++) {
+                float margin = cosine[i * CLASSES + c] - *want;
+                assert_near("margin", &r.margins[i * CLASSES + c], &margin, 1, 4e-6, 0);
+            }
+            assert_int_equal(r.verdict[i].nearest, best);
+            assert_int_equal(r.verdict[i].fence, best);
+            open += r.margins[i * CLASSES + best] < 0.0f;
+        }
+        assert_true(open > 3 && open < TEST - 3);
+        drop_state(&r.f, m);
+    }
+}
+
+static void nearest_text_matches_numpy(void **state)
+{
+    (void)state;
+    check_cosines(&rf_method_nearest_text, "text", 2);
+}
+
+static void whitened_mean_matches_numpy(void **state)
+{
+    (void)state;
+    check_cosines(&rf_method_whitened_mean, "mean", 3);
 }
 
 /* ---- MSP and OpenMax --------------------------------------------------------------- */
 
-static void msp_is_the_softmax_less_the_threshold(void **state)
+static void msp_is_the_softmax_minus_the_threshold(void **state)
 {
     (void)state;
-    rf_method_options o = options();
+    rf_settings o = options();
     o.threshold = 0.75f;
     outcome r;
-    run(&r, &rf_method_msp, &o, false);
+    fit_and_judge(&r, &rf_method_msp, &o, false);
     const float *p = find("msp.prob", TEST * CLASSES);
     for (size_t i = 0; i < TEST * CLASSES; i++) {
         float want = p[i] - 0.75f;
@@ -226,10 +275,10 @@ static void msp_is_the_softmax_less_the_threshold(void **state)
         assert_int_equal(r.verdict[i / CLASSES].fence, r.verdict[i / CLASSES].nearest);
     }
     assert_classes_are_the_largest_logits(&r);
-    drop_fence(&r.f, &rf_method_msp);
+    drop_state(&r.f, &rf_method_msp);
 }
 
-static void gumbel_fits_are_those_of_scipy(void **state)
+static void gumbel_fits_match_scipy(void **state)
 {
     (void)state;
     const float *data = find("gumbel.data", 60), *a = find("gumbel.location", 3);
@@ -254,10 +303,10 @@ static void openmax_follows_the_formulas(void **state)
 {
     (void)state;
     for (int textoir = 0; textoir < 2; textoir++) {
-        rf_method_options o = options();
+        rf_settings o = options();
         o.textoir = textoir;
         outcome r;
-        run(&r, &rf_method_openmax, &o, false);
+        fit_and_judge(&r, &rf_method_openmax, &o, false);
         /* cosine distances are small differences of rounded logits: 1e-7 / 1e-2 */
         assert_near("location", r.f.arrays[1].data, find("openmax.location", CLASSES),
                     CLASSES, 1e-6, 1e-5);
@@ -274,7 +323,7 @@ static void openmax_follows_the_formulas(void **state)
                 assert_near("margin", &r.margins[i * CLASSES + c], &want, 1, 3e-5, 0);
             }
         }
-        drop_fence(&r.f, &rf_method_openmax);
+        drop_state(&r.f, &rf_method_openmax);
     }
 }
 
@@ -341,10 +390,10 @@ static void macro_f1_counts_the_classes_that_occur(void **state)
     rf_dev_score_release(&score);
 }
 
-/* Dropped out, a feature is farther from its centroid: with p of it dropped,
- * E d^2 = |x - c|^2 + p / (1 - p) |x|^2. A class that is one point has that as its
- * radius, about. */
-static void adb_learns_on_dropped_out_features(void **state)
+/* With dropout p, a feature vector is farther from its centroid:
+ * E d^2 = |x - c|^2 + p / (1 - p) |x|^2. A class that is one point gets about that
+ * radius. */
+static void adb_learns_with_dropout(void **state)
 {
     (void)state;
     enum { W = 64, N = 40 };
@@ -357,19 +406,19 @@ static void adb_learns_on_dropped_out_features(void **state)
         square += (double)x[j] * (double)x[j];
     rf_error err = {0};
     for (int drop = 0; drop < 2; drop++) {
-        rf_fence f = {.width = W, .classes = 1};
-        const rf_adb_data in = {.rows = N,
-                                .x = x,
-                                .class_of = class_of,
-                                .epochs = 400,
-                                .rate = 0.05f,
-                                .dropout = drop ? 0.2f : 0.0f};
-        assert_int_equal(rf_adb_fit(&f, 0, &in, &err), RF_OK);
+        rf_method_state f = {.width = W, .classes = 1};
+        const rf_settings o = {.boundary_epochs = 400, .boundary_rate = 0.05f};
+        const rf_fit in = {.rows = N,
+                           .z = x,
+                           .class_of = class_of,
+                           .o = &o,
+                           .dropout = drop ? 0.2f : 0.0f};
+        assert_int_equal(rf_adb_fit(&f, &in, NULL, &err), RF_OK);
         double radius = (double)f.arrays[1].data[0];
         double want = drop ? sqrt(0.2 / 0.8 * square) : 0.0;
         if (!(fabs(radius - want) < 0.1 * sqrt(square) * (drop ? 0.5 : 0.1)))
             fail_msg("dropout %d: radius %g, wanted about %g", drop, radius, want);
-        rf_fence_release(&f);
+        rf_method_state_release(&f);
     }
 }
 
@@ -380,14 +429,14 @@ static int by_size(const void *a, const void *b)
 }
 
 /* With enough steps a radius is a median: about half of the class's rows lie inside. */
-static void radii_settle_at_the_median_distance(void **state)
+static void radii_converge_to_the_median_distance(void **state)
 {
     (void)state;
-    rf_method_options o = options();
+    rf_settings o = options();
     o.boundary_epochs = 3000;
     o.boundary_rate = 0.01f;
     rf_fit in = problem(&o, false);
-    rf_fence f;
+    rf_method_state f;
     fit_method(&f, &rf_method_adb, &in);
     float *hidden = copy_floats(NULL, ROWS * WIDTH),
           *logits = copy_floats(NULL, ROWS * CLASSES);
@@ -407,18 +456,18 @@ static void radii_settle_at_the_median_distance(void **state)
     }
     free(hidden);
     free(logits);
-    drop_fence(&f, &rf_method_adb);
+    drop_state(&f, &rf_method_adb);
 }
 
-/* Margins are radius less distance to the centroid of the class's rows; with dev rows
- * learning stops early, which leaves other radii. */
+/* Margins are radius minus distance to the centroid of the class's rows; with dev rows
+ * learning stops early, at different radii. */
 static void adb_measures_from_the_centroids(void **state)
 {
     (void)state;
-    rf_method_options o = options();
+    rf_settings o = options();
     outcome r, early;
-    run(&r, &rf_method_adb, &o, false);
-    run(&early, &rf_method_adb, &o, true);
+    fit_and_judge(&r, &rf_method_adb, &o, false);
+    fit_and_judge(&early, &rf_method_adb, &o, true);
     assert_memory_equal(r.f.arrays[0].data, early.f.arrays[0].data,
                         CLASSES * WIDTH * sizeof(float));
     assert_memory_not_equal(r.f.arrays[1].data, early.f.arrays[1].data,
@@ -440,8 +489,8 @@ static void adb_measures_from_the_centroids(void **state)
         assert_true(d[r.verdict[i].nearest] == least);
         assert_int_equal(r.verdict[i].fence, r.verdict[i].nearest);
     }
-    drop_fence(&r.f, &rf_method_adb);
-    drop_fence(&early.f, &rf_method_adb);
+    drop_state(&r.f, &rf_method_adb);
+    drop_state(&early.f, &rf_method_adb);
 }
 
 /* ---- Quantiles --------------------------------------------------------------------- */
@@ -460,18 +509,20 @@ static void quantiles_interpolate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lof_is_that_of_scikit_learn),
-        cmocka_unit_test(neighbours_are_those_of_scikit_learn),
-        cmocka_unit_test(knn_keeps_the_quantile_of_dev_or_of_its_own),
+        cmocka_unit_test(lof_matches_scikit_learn),
+        cmocka_unit_test(neighbours_match_scikit_learn),
+        cmocka_unit_test(knn_threshold_is_a_quantile_of_dev_or_training_rows),
         cmocka_unit_test(mahalanobis_uses_the_ledoit_wolf_covariance),
-        cmocka_unit_test(msp_is_the_softmax_less_the_threshold),
-        cmocka_unit_test(gumbel_fits_are_those_of_scipy),
+        cmocka_unit_test(nearest_text_matches_numpy),
+        cmocka_unit_test(whitened_mean_matches_numpy),
+        cmocka_unit_test(msp_is_the_softmax_minus_the_threshold),
+        cmocka_unit_test(gumbel_fits_match_scipy),
         cmocka_unit_test(openmax_follows_the_formulas),
         cmocka_unit_test(boundaries_move_as_in_torch),
         cmocka_unit_test(gradients_count_rows_inside_and_outside),
-        cmocka_unit_test(adb_learns_on_dropped_out_features),
+        cmocka_unit_test(adb_learns_with_dropout),
         cmocka_unit_test(macro_f1_counts_the_classes_that_occur),
-        cmocka_unit_test(radii_settle_at_the_median_distance),
+        cmocka_unit_test(radii_converge_to_the_median_distance),
         cmocka_unit_test(adb_measures_from_the_centroids),
         cmocka_unit_test(quantiles_interpolate),
     };

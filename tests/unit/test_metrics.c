@@ -1,9 +1,9 @@
 /*
  * Figures: cases worked out by hand from the definitions (those of sklearn's
- * precision_recall_fscore_support with zero_division=0, macro average), and a second
- * implementation that counts over the rows themselves.
+ * precision_recall_fscore_support with zero_division=0, macro average), values of
+ * scikit-learn, and a second implementation that counts over the rows themselves.
  */
-#include "model/metrics.h"
+#include "answer/metrics.h"
 
 #include "base/rng.h"
 #include "scratch.h"
@@ -127,9 +127,71 @@ static void no_rows(void **state)
     assert_int_equal(e.n, 0);
     SAME(e.accuracy, 0.0);
     SAME(e.f1, 0.0);
+    SAME(e.f1_tested, 0.0);
+    SAME(e.mcc, 0.0);
+    assert_true(isnan(e.auroc));
     rf_evaluation_release(&e);
     rf_evaluation_release(&e); /* twice is harmless */
     e = (rf_evaluation){0};
+    rf_evaluation_release(&e);
+}
+
+/* Values of scikit-learn 1.2.1: matthews_corrcoef(t, p), and f1_score(t, p,
+ * labels=sorted( set(t)), average="macro", zero_division=0). Tolerance: SAME's, for MCC
+ * 1e-9 of 1. */
+static void against_sklearn(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t classes, confusion[25];
+        double mcc, f1_tested;
+    } cases[] = {
+        {2, {3, 1, 1, 0, 4, 2, 2, 0, 7}, 0.5315619808967565, 68.80382775119615},
+        {3,
+         {2, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0},
+         0.050251890762960605,
+         22.22222222222222},
+        {2, {4, 0, 0, 0, 4, 0, 0, 0, 0}, 1.0, 100.0},               /* no open rows */
+        {2, {0, 0, 0, 0, 0, 0, 1, 0, 3}, 0.0, 85.71428571428571},   /* only open rows */
+        {2, {0, 6, 0, 5, 0, 1, 0, 3, 0}, -0.6674165979762844, 0.0}, /* all wrong */
+        {4,
+         {120, 3, 0, 0, 17, 5, 9, 1,  0, 4, 0, 0,  1,
+          0,   2, 0, 0, 0,  0, 0, 11, 0, 2, 1, 230},
+         0.778025034318254,
+         66.53694960788575},
+        {2, {0, 0, 5, 0, 0, 6, 0, 0, 9}, 0.0, 20.689655172413794}, /* always "open" */
+        {2, {5, 0, 0, 0, 6, 0, 0, 0, 9}, 1.0, 100.0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rf_evaluation e = filled(cases[i].classes, cases[i].confusion);
+        SAME(e.mcc, cases[i].mcc);
+        SAME(e.f1_tested, cases[i].f1_tested);
+        assert_true(cases[i].mcc < 1.0 || e.mcc == 1.0); /* to the bit */
+        assert_true(isnan(e.auroc));                     /* no margins */
+        rf_evaluation_release(&e);
+    }
+}
+
+/* Classes 0 and 1, then open. */
+static void confusions_by_count_then_class(void **state)
+{
+    (void)state;
+    static const size_t confusion[9] = {50, 2, 7, 0, 60, 2, 2, 1, 70};
+    static const rf_confusion want[] = {
+        {0, 2, 7}, {0, 1, 2}, {1, 2, 2}, {2, 0, 2}, {2, 1, 1}};
+    static const size_t right[4] = {3, 0, 0, 4};
+    rf_confusion *list = NULL;
+    size_t n = 0;
+    rf_evaluation e = filled(2, confusion);
+    assert_int_equal(rf_evaluation_confusions(&e, &list, &n, NULL), RF_OK);
+    assert_int_equal(n, 5);
+    assert_memory_equal(list, want, sizeof want);
+    free(list);
+    rf_evaluation_release(&e);
+    e = filled(1, right);
+    assert_int_equal(rf_evaluation_confusions(&e, &list, &n, NULL), RF_OK);
+    assert_int_equal(n, 0);
+    free(list);
     rf_evaluation_release(&e);
 }
 
@@ -141,13 +203,31 @@ static void assert_identity(const rf_evaluation *e)
          ((double)e->classes * e->f1_known + e->f1_open) / (double)(e->classes + 1));
 }
 
+/* MCC from pairs of rows: a pair agrees if its two labels, or its two answers, are equal.
+ * With indicator vectors x, y of labels and answers, cov(x, y) = mean of x_i y_i minus
+ * mean of x_i y_j over all i, j. */
+static double correlation(const size_t *truth, const size_t *answer, size_t n)
+{
+    double tt = 0.0, pp = 0.0, tp = 0.0, right = 0.0, pairs = (double)n * (double)n;
+    for (size_t i = 0; i < n; i++) {
+        right += truth[i] == answer[i];
+        for (size_t j = 0; j < n; j++) {
+            tt += truth[i] == truth[j];
+            pp += answer[i] == answer[j];
+            tp += truth[i] == answer[j];
+        }
+    }
+    double vt = 1.0 - tt / pairs, vp = 1.0 - pp / pairs;
+    return vt > 0.0 && vp > 0.0 ? (right / (double)n - tp / pairs) / sqrt(vt * vp) : 0.0;
+}
+
 /* F1 as twice the right answers over all that were wanted and all that were given, with
  * one pass over the rows per class. */
 static void brute_force(const rf_evaluation *e, const size_t *truth, const size_t *answer,
                         size_t n)
 {
-    double sum = 0.0;
-    size_t right = 0, open = 0;
+    double sum = 0.0, of_tested = 0.0;
+    size_t right = 0, open = 0, tested = 0;
     for (size_t c = 0; c <= e->classes; c++) {
         size_t id = c < e->classes ? c : RF_OPEN, tp = 0, fp = 0, fn = 0;
         for (size_t i = 0; i < n; i++) {
@@ -163,6 +243,8 @@ static void brute_force(const rf_evaluation *e, const size_t *truth, const size_
         assert_int_equal(e->scores[c].predicted, tp + fp);
         assert_int_equal(e->scores[c].correct, tp);
         right += tp;
+        tested += tp + fn > 0;
+        of_tested += tp + fn > 0 ? f1 : 0.0;
         if (id == RF_OPEN) {
             SAME(e->f1_open, f1);
             open = tp + fn;
@@ -174,6 +256,8 @@ static void brute_force(const rf_evaluation *e, const size_t *truth, const size_
     assert_int_equal(e->n_open, open);
     SAME(e->accuracy, 100.0 * (double)right / (double)n);
     SAME(e->f1_known, sum / (double)e->classes);
+    SAME(e->f1_tested, of_tested / (double)tested);
+    SAME(e->mcc, correlation(truth, answer, n));
 }
 
 static void random_answers(void **state)
@@ -211,6 +295,74 @@ static void too_many_classes(void **state)
     assert_error(&err, RF_ERR_NOMEM, "a confusion matrix");
     assert_null(e.scores);
     assert_null(e.confusion);
+}
+
+/* ---- AUROC ------------------------------------------------------------------------- */
+
+/* Values of scikit-learn 1.2.1, 100 roc_auc_score. The first, by hand: of 25 pairs 5
+ * + 4.5
+ * + 4.5 + 3 + 2 in order. */
+static void auroc_against_sklearn(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n_known, n_open;
+        float known[5], open[5];
+        double auroc;
+    } cases[] = {
+        {5, 5, {3.5f, 1, 1, 0, -2}, {0.5f, 1, -2, -2, -7}, 76.0},
+        {3, 2, {1, 2, 3}, {-1, -2}, 100.0},
+        {1, 2, {-1}, {1, 2}, 0.0},
+        {3, 2, {0, 0, 0}, {0, -0.0f}, 50.0},
+        {3, 4, {1e-30f, 1.0000001f, -3}, {1, -1e-30f, 2, -3}, 45.83333333333333},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rf_margin_row rows[10];
+        size_t n = 0;
+        for (size_t k = 0; k < cases[i].n_known; k++)
+            rows[n++] = (rf_margin_row){cases[i].known[k], false};
+        for (size_t k = 0; k < cases[i].n_open; k++)
+            rows[n++] = (rf_margin_row){cases[i].open[k], true};
+        SAME(rf_auroc(rows, n), cases[i].auroc);
+    }
+}
+
+static void auroc_needs_both_kinds(void **state)
+{
+    (void)state;
+    rf_margin_row rows[] = {{1, false}, {2, false}, {3, true}};
+    assert_true(isnan(rf_auroc(rows, 0)));
+    assert_true(isnan(rf_auroc(rows, 2)));
+    assert_true(isnan(rf_auroc(rows + 2, 1)));
+}
+
+/* Over all pairs; few distinct margins, so many ties. The order of rows does not matter,
+ * to the bit. */
+static void auroc_of_pairs(void **state)
+{
+    (void)state;
+    rf_rng r = rf_rng_open(rf_rng_key(6, 0, 0, 0));
+    for (size_t round = 0; round < 200; round++) {
+        size_t n = 2 + rf_rng_next(&r) % 200, levels = 1 + rf_rng_next(&r) % 50;
+        rf_margin_row rows[202], reversed[202];
+        double won = 0.0, pairs = 0.0;
+        for (size_t i = 0; i < n; i++) {
+            bool open = i < 2 ? i == 0 : rf_rng_next(&r) % 3 == 0;
+            float margin = (float)(rf_rng_next(&r) % levels) / 7.0f - (float)open;
+            rows[i] = reversed[n - 1 - i] = (rf_margin_row){margin, open};
+        }
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                if (!rows[i].open && rows[j].open) {
+                    pairs++;
+                    won += rows[i].margin > rows[j].margin    ? 1.0
+                           : rows[i].margin == rows[j].margin ? 0.5
+                                                              : 0.0;
+                }
+        double got = rf_auroc(rows, n);
+        SAME(got, 100.0 * won / pairs);
+        assert_true(got == rf_auroc(reversed, n));
+    }
 }
 
 /* ---- Confidence -------------------------------------------------------------------- */
@@ -304,11 +456,21 @@ static void calibration_error_of_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),          cmocka_unit_test(nothing_to_divide),
-        cmocka_unit_test(no_open_rows),     cmocka_unit_test(nothing_but_open_rows),
-        cmocka_unit_test(no_rows),          cmocka_unit_test(random_answers),
-        cmocka_unit_test(too_many_classes), cmocka_unit_test(calibration_error_by_hand),
-        cmocka_unit_test(edges_of_bins),    cmocka_unit_test(calibration_error_of_rows),
+        cmocka_unit_test(by_hand),
+        cmocka_unit_test(nothing_to_divide),
+        cmocka_unit_test(no_open_rows),
+        cmocka_unit_test(nothing_but_open_rows),
+        cmocka_unit_test(no_rows),
+        cmocka_unit_test(against_sklearn),
+        cmocka_unit_test(random_answers),
+        cmocka_unit_test(auroc_against_sklearn),
+        cmocka_unit_test(auroc_needs_both_kinds),
+        cmocka_unit_test(auroc_of_pairs),
+        cmocka_unit_test(confusions_by_count_then_class),
+        cmocka_unit_test(too_many_classes),
+        cmocka_unit_test(calibration_error_by_hand),
+        cmocka_unit_test(edges_of_bins),
+        cmocka_unit_test(calibration_error_of_rows),
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
 /*
- * Model files: saved and loaded a model is the same to the last bit, slim or full; a
- * write that fails ends in words and in nothing else. Damage: test_bad_model.c.
- * Half precision is compared with the rounding of PyTorch (tests/golden/tiny/encoder_f16
- * is tests/golden/tiny/encoder rounded by it).
+ * test_model_file.c - a saved and loaded model is the same to the last bit, slim or full;
+ * a failed write gives an error and leaves no file. Damaged files: test_bad_model.c. Half
+ * precision is compared with the rounding of PyTorch (tests/golden/tiny/encoder_f16 is
+ * tests/golden/tiny/encoder rounded by it).
  */
+#include "ans/heads.h"
 #include "model_place.h"
 #include "sealed.h"
 
@@ -118,9 +119,9 @@ static void same_classifier(const rf_model *a, const rf_model *b)
     assert_int_equal(b->known.classes, c);
     assert_int_equal(a->known.floats, b->known.floats);
     same(a->known.block, b->known.block, a->known.floats);
-    assert_int_equal(b->heads.width, d);
-    assert_int_equal(b->heads.classes, c);
-    same(a->heads.block, b->heads.block, c * rf_head_floats(d));
+    assert_int_equal(b->state.width, d);
+    assert_int_equal(b->state.classes, c);
+    same(a->state.block, b->state.block, c * rf_head_floats(d));
     assert_int_equal(b->stats.width, d);
     assert_int_equal(b->stats.classes, c);
     same(a->stats.mean, b->stats.mean, c * d);
@@ -157,7 +158,7 @@ static void same_rows(const rf_model *a, const rf_model *b, bool texts)
 static const char *const variants[] = {"encoder", "encoder_f16", "encoder_bf16",
                                        "encoder_eps"};
 
-static void the_same_again(void **state)
+static void saved_and_loaded_is_the_same(void **state)
 {
     (void)state;
     for (size_t v = 0; v < 4; v++)
@@ -177,8 +178,8 @@ static void the_same_again(void **state)
             }
 }
 
-/* From a full file to a slim one and back: nothing is lost on the way. */
-static void saved_again(void **state)
+/* From a full file to a slim one and back without loss. */
+static void slim_and_full_convert_without_loss(void **state)
 {
     (void)state;
     size_t lens[2];
@@ -205,7 +206,7 @@ static void saved_again(void **state)
     free(files[1]);
 }
 
-static void what_is_left_out(void **state)
+static void optional_parts_are_omitted(void **state)
 {
     (void)state;
     rf_error err = {0};
@@ -214,7 +215,10 @@ static void what_is_left_out(void **state)
     rf_model *b = load();
     same_rows(a, b, false);
     assert_int_equal(
-        rf_model_save(b, path, &(rf_save_options){.keep_examples = true}, &err),
+        rf_model_save(b, path,
+                      &(rf_save_options){.struct_size = sizeof(rf_save_options),
+                                         .keep_examples = true},
+                      &err),
         RF_ERR_MISSING);
     assert_error(&err, RF_ERR_MISSING, path, "no training texts");
     rf_model_free(b);
@@ -228,15 +232,17 @@ static void what_is_left_out(void **state)
     rf_model_free(b);
     assert_int_equal(
         rf_model_save(a, path,
-                      &(rf_save_options){.keep_examples = true, .no_features = true},
+                      &(rf_save_options){.struct_size = sizeof(rf_save_options),
+                                         .keep_examples = true,
+                                         .no_features = true},
                       &err),
         RF_ERR_ARG);
     assert_error(&err, RF_ERR_ARG, path, "examples");
     rf_model_free(a);
 }
 
-/* The tensors that the format promises, with their types, in rows, not in panels. */
-static void as_specified(void **state)
+/* All tensors of the format, with their types, as plain rows, not panels. */
+static void tensors_match_the_specification(void **state)
 {
     (void)state;
     static const struct {
@@ -299,7 +305,7 @@ static void as_specified(void **state)
     const float *w =
         (const float *)(const void *)rf_safetensors_find(&c.file, "open.hidden1.weight")
             ->data;
-    rf_head h = rf_head_at(&m->heads, 1);
+    rf_head h = rf_head_at(&m->state, 1);
     assert_true(w[(1 * 256 + 18) * 32 + 5] == h.w1[(1 * 32 + 5) * 16 + 2]);
     w = (const float *)(const void *)rf_safetensors_find(&c.file, "known.out.weight")
             ->data;
@@ -312,7 +318,7 @@ static void as_specified(void **state)
     assert_int_equal(rf_container_open(&c, path, "model", NULL), RF_OK);
     assert_int_equal(c.file.n_tensors, 16 + 15 + 1);
     rf_container_close(&c);
-    /* and no time, no place: the same model, the same bytes */
+    /* no times or paths: the same model gives the same bytes */
     file = scratch_read(path, &len);
     rf_model *again = make(TINY "encoder", 1);
     save(again, (rf_save_options){.slim = true, .no_features = true});
@@ -326,7 +332,7 @@ static void as_specified(void **state)
     rf_model_free(again);
 }
 
-/* Reading with rounding is what PyTorch makes of the same weights. */
+/* Rounding on reading matches PyTorch. */
 static void half_precision(void **state)
 {
     (void)state;
@@ -385,7 +391,7 @@ static void too_large_for_half(void **state)
         }
 }
 
-/* ---- What a model says ------------------------------------------------------------- */
+/* ---- Description ------------------------------------------------------------------- */
 
 static void labels(void **state)
 {
@@ -422,7 +428,7 @@ static void labels(void **state)
         assert_error(&err, RF_ERR_FORMAT, bad[i].words);
     }
     assert_int_equal(rf_model_set_labels(m, names, 0, &err), RF_ERR_FORMAT);
-    assert_int_equal(rf_model_classes(m), 6); /* as it was */
+    assert_int_equal(rf_model_classes(m), 6); /* unchanged */
     rf_model_free(m);
     rf_model_free(NULL);
 }
@@ -443,7 +449,7 @@ static void description(void **state)
                      0);
     assert_int_equal(format, 1);
     assert_string_equal(kind, "model");
-    assert_string_equal(method, "ans");
+    assert_string_equal(method, "heads");
     assert_string_equal(program, "ringfence " RF_VERSION);
     assert_int_equal(json_unpack(encoder, "{s:s, s:s, s:b, s:i, s:i, s:i, s:i}", "name",
                                  &name, "sha256", &sha256, "contained", &contained,
@@ -487,8 +493,8 @@ static void description(void **state)
     rf_model_free(m);
 }
 
-/* Floats of any kind come back to the bit; a model without calibration does not speak of
- * it and comes back without. */
+/* All floats survive to the bit; a model without calibration omits it and loads
+ * without. */
 static void calibration(void **state)
 {
     (void)state;
@@ -525,7 +531,7 @@ static void encoder_of_a_slim_model(void **state)
 
     static const char *const names[] = {"config.json", "model.safetensors", "vocab.txt",
                                         "tokenizer_config.json"};
-    for (size_t i = 0; i < 4; i++) { /* another file that would load as well */
+    for (size_t i = 0; i < 4; i++) { /* another file that loads as well */
         size_t len;
         scratch_path(file, home, names[i]);
         char *bytes = scratch_read(file, &len);
@@ -569,7 +575,7 @@ static void encoder_of_a_slim_model(void **state)
     scratch_path(file, dir, "gone");
     assert_int_equal(rename(home, file), 0);
     refuse(RF_ERR_MISSING, "refers to its encoder", home);
-    save(m, (rf_save_options){0}); /* memory has all it takes for a full one */
+    save(m, (rf_save_options){0}); /* memory holds everything for a full one */
     rf_model *b = load();
     same_encoder(m->encoder, b->encoder);
     rf_model_free(b);
@@ -603,7 +609,7 @@ static void cached_encoder(void **state)
     unsetenv("RINGFENCE_CACHE");
 }
 
-/* ---- Saving that fails ------------------------------------------------------------- */
+/* ---- Failed saves ------------------------------------------------------------------ */
 
 static size_t files_in(const char *where)
 {
@@ -631,7 +637,10 @@ static void full_disk(void **state)
         tight.rlim_cur = room;
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
         rf_status st =
-            rf_model_save(m, path, &(rf_save_options){.keep_examples = true}, &err);
+            rf_model_save(m, path,
+                          &(rf_save_options){.struct_size = sizeof(rf_save_options),
+                                             .keep_examples = true},
+                          &err);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
         assert_int_equal(st, RF_ERR_IO);
         assert_error(&err, RF_ERR_IO, path, "the file that was there is unchanged");
@@ -645,15 +654,15 @@ static void full_disk(void **state)
     rf_model_free(m);
 }
 
-/* What could not be loaded again is not written. */
-static void numbers_not_to_be_saved(void **state)
+/* A file that could not be loaded is not written. */
+static void non_finite_numbers_are_not_saved(void **state)
 {
     (void)state;
     rf_error err = {0};
     rf_model *m = make(TINY "encoder", 1);
     float *places[] = {m->known.dense_w + 5,
                        m->known.out_b,
-                       rf_head_at(&m->heads, 2).b3,
+                       rf_head_at(&m->state, 2).b3,
                        m->stats.mean,
                        m->stats.variance,
                        m->stats.distance + 1,
@@ -681,10 +690,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(the_same_again),
-        TEST(saved_again),
-        TEST(what_is_left_out),
-        TEST(as_specified),
+        TEST(saved_and_loaded_is_the_same),
+        TEST(slim_and_full_convert_without_loss),
+        TEST(optional_parts_are_omitted),
+        TEST(tensors_match_the_specification),
         TEST(half_precision),
         TEST(too_large_for_half),
         TEST(labels),
@@ -693,7 +702,7 @@ int main(void)
         TEST(encoder_of_a_slim_model),
         TEST(cached_encoder),
         TEST(full_disk),
-        TEST(numbers_not_to_be_saved),
+        TEST(non_finite_numbers_are_not_saved),
     };
     return cmocka_run_group_tests_name("model file", tests, NULL, NULL);
 }

@@ -1,7 +1,10 @@
 /*
- * What DOC, (K+1)-way, SelfSup and the baselines with negatives answer: thresholds and
- * margins against PyTorch (tools/make_objectives_golden.py), to 1e-5 of the largest; and
- * that each learns to tell known classes apart and the rest from them.
+ * test_objective_fences.c - fences of DOC, (K+1)-way, SelfSup and the baselines with
+ * negatives
+ *
+ * Thresholds and margins against PyTorch (tools/make_objectives_golden.py), to 1e-5 of
+ * the largest; and each learns to separate the known classes from each other and from the
+ * rest.
  */
 #include "base/rng.h"
 #include "near.h"
@@ -19,7 +22,7 @@ typedef struct answers {
     float margins[DEV * CLASSES];
 } answers;
 
-static void judge(const setup *s, const rf_fence *f, answers *a)
+static void judge(const setup *s, const rf_method_state *f, answers *a)
 {
     const rf_method *m = s->v->method;
     float hidden[DEV * WIDTH], logits[DEV * (CLASSES + 1)], *scratch = NULL;
@@ -29,7 +32,7 @@ static void judge(const setup *s, const rf_fence *f, answers *a)
     rf_signals signals = {.n = DEV, .z = s->dev_z, .hidden = hidden, .logits = logits};
     m->judge(f, &signals, a->verdicts, a->margins, scratch);
     free(scratch);
-    for (size_t i = 0; i < DEV; i++) { /* rounding aside, both are the most likely */
+    for (size_t i = 0; i < DEV; i++) { /* both the most likely, up to rounding */
         uint32_t k = a->verdicts[i].nearest;
         assert_true(k < CLASSES && a->verdicts[i].fence < CLASSES);
         for (size_t c = 0; c < CLASSES && !strstr(m->name, "adb"); c++)
@@ -48,14 +51,14 @@ static void assert_close(const char *what, const float *got, const float *want, 
     assert_near(what, got, want, n, part * top, 0);
 }
 
-static void margins_are_those_of_pytorch(void **state)
+static void margins_match_pytorch(void **state)
 {
     static const char *const want_names[] = {"doc", "convex", "msp"};
     static const size_t which[] = {0, 3, 6};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         setup s;
-        rf_fence f;
+        rf_method_state f;
         answers a;
         set_up(&s, &variants[which[i]]);
         s.options.doc_alpha = 1.0f;
@@ -69,14 +72,14 @@ static void margins_are_those_of_pytorch(void **state)
     }
 }
 
-static void thresholds_of_doc_are_those_of_pytorch(void **state)
+static void doc_thresholds_match_pytorch(void **state)
 {
     static const float alphas[2] = {0.3f, 1.0f};
     (void)state;
     float *want = load("doc", "threshold", "", 2 * CLASSES);
     for (size_t i = 0; i < 2; i++) {
         setup s;
-        rf_fence f;
+        rf_method_state f;
         set_up(&s, &variants[0]);
         s.options.doc_alpha = alphas[i];
         fit(&s, &f);
@@ -87,14 +90,14 @@ static void thresholds_of_doc_are_those_of_pytorch(void **state)
     free(want);
 }
 
-static void a_bad_threshold_is_refused(void **state)
+static void a_bad_threshold_is_rejected(void **state)
 {
     static const size_t which[] = {0, 6};
     static const float bad[] = {NAN, -0.1f, 1.5f};
     (void)state;
     for (size_t i = 0; i < 6; i++) {
         setup s;
-        rf_fence f;
+        rf_method_state f;
         rf_error err;
         set_up(&s, &variants[which[i / 3]]);
         fit(&s, &f);
@@ -114,12 +117,12 @@ static float *hidden_of(const setup *s, const float *z, size_t n)
     return hidden;
 }
 
-/* The class with the nearest mean of hidden layers decides, whatever the open output. */
-static void adb_with_negatives_measures_the_hidden_layer(void **state)
+/* The class with the nearest mean hidden vector decides; the open output is ignored. */
+static void adb_with_negatives_uses_the_hidden_layer(void **state)
 {
     (void)state;
     setup s;
-    rf_fence f;
+    rf_method_state f;
     answers a;
     set_up(&s, &variants[ADB_NEG]);
     fit(&s, &f);
@@ -164,7 +167,7 @@ static void draw_row(float *x, size_t c, uint64_t set, size_t i)
         x[j] += 2.0f * centre[j];
 }
 
-static size_t count_open(const setup *s, const rf_fence *f)
+static size_t count_open(const setup *s, const rf_method_state *f)
 {
     answers a;
     size_t n = 0;
@@ -174,8 +177,8 @@ static size_t count_open(const setup *s, const rf_fence *f)
     return n;
 }
 
-/* From small weights, 1,000 steps on rows that are new each time: dev rows are told apart
- * and inside, rows of classes never seen are open, but for a few. */
+/* From small weights, 1,000 steps on fresh rows: all but a few dev rows are classified
+ * correctly and inside, and rows of unseen classes are open. */
 static void it_learns_what_is_open(void **state)
 {
     setup s;
@@ -199,10 +202,11 @@ static void it_learns_what_is_open(void **state)
         }
         rf_adam adam = {.rate = 3e-3f, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-6f};
         adam.fix1 = adam.fix2 = 1.0f;
-        rf_lesson b = {BATCH, z, rows, class_of, step, SEED, s.v->dropout, &adam};
+        rf_objective_batch b = {BATCH, z,    rows,         class_of,
+                                step,  SEED, s.v->dropout, &adam};
         assert_true(isfinite(s.o->step(s.o, &b, dz)));
     }
-    rf_fence f;
+    rf_method_state f;
     fit(&s, &f);
     double score, loss;
     s.o->look_at_dev(s.o, s.dev_z, s.dev_class, DEV, &score, &loss);
@@ -224,10 +228,10 @@ static void it_learns_what_is_open(void **state)
 int main(void)
 {
     const struct CMUnitTest others[] = {
-        cmocka_unit_test(margins_are_those_of_pytorch),
-        cmocka_unit_test(thresholds_of_doc_are_those_of_pytorch),
-        cmocka_unit_test(a_bad_threshold_is_refused),
-        cmocka_unit_test(adb_with_negatives_measures_the_hidden_layer),
+        cmocka_unit_test(margins_match_pytorch),
+        cmocka_unit_test(doc_thresholds_match_pytorch),
+        cmocka_unit_test(a_bad_threshold_is_rejected),
+        cmocka_unit_test(adb_with_negatives_uses_the_hidden_layer),
     };
     struct CMUnitTest tests[VARIANTS + sizeof others / sizeof *others];
     static char titles[VARIANTS][64];

@@ -18,7 +18,7 @@
 
 #define MODEL GOLDEN_DIR "/tiny/onnx/model.onnx"
 
-/* Parse, and read every tensor: no value is wanted, only that nothing goes astray. */
+/* Parses and reads every tensor; only memory safety counts. */
 static rf_status parse_all(const void *bytes, size_t len, rf_error *err)
 {
     rf_onnx o;
@@ -65,7 +65,7 @@ static fence new_fence(size_t n)
     return f;
 }
 
-/* A cut behind the graph goes unnoticed; what was read is then the same. */
+/* A cut after the graph goes unnoticed; the content is then the same. */
 static void test_every_truncation(void **state)
 {
     (void)state;

@@ -140,7 +140,7 @@ static void failures_stick(void **state)
 static void assert_ticks(const rf_axis axis, double low, double high, const char *want)
 {
     rf_scale s = rf_scale_for(&axis, low, high, 0, 100);
-    double ticks[RF_MOST_TICKS];
+    double ticks[RF_MAX_TICKS];
     char got[200] = "";
     size_t n = rf_scale_ticks(&s, 5, ticks), at = 0;
     for (size_t i = 0; i < n; i++) {
@@ -439,7 +439,7 @@ static void same_bytes_for_any_number_of_threads(void **state)
     assert_sound(page, len);
     assert_in(page, "<h1>a &lt;title&gt;</h1>");
     assert_in(page, "A random sample of 200 of the 300 texts");
-    assert_int_equal(occurrences(page, "<li><b>"), 6);
+    assert_int_equal(occurrences(page, "<li><b>"), 9);
     assert_in_range(shown_from(page, data, 200), 40, 80); /* not just the first ones */
     free(other);
     o.seed = 1; /* another sample, another map */
@@ -462,17 +462,20 @@ static void figures_of_the_evaluation(void **state)
     size_t len;
     char *page = report(model, data, NULL, &len), want[80];
     assert_int_equal(rf_evaluate(session, data, &e, NULL), RF_OK);
-    const double figures[] = {e.accuracy, e.f1, e.f1_known, e.f1_open};
-    const char *const names[] = {"Accuracy", "F1", "F1-known", "F1-open"};
-    for (size_t i = 0; i < 4; i++) {
+    const double figures[] = {e.accuracy, e.f1,        e.f1_known,
+                              e.f1_open,  e.f1_tested, e.auroc};
+    const char *const names[] = {"Accuracy", "F1",        "F1-known",
+                                 "F1-open",  "F1-tested", "AUROC"};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         snprintf(want, sizeof want, "<li><b>%s</b><span class=\"v\">%.1f<small>",
                  names[i], figures[i]);
         assert_in(page, want);
     }
-    snprintf(want, sizeof want, "Of %zu texts of the model&#39;s classes",
-             e.n - e.n_open);
+    snprintf(want, sizeof want, "<li><b>MCC</b><span class=\"v\">%.2f</span>", e.mcc);
     assert_in(page, want);
-    snprintf(want, sizeof want, "Of %zu texts of none of these classes", e.n_open);
+    snprintf(want, sizeof want, "Of %zu texts of known classes", e.n - e.n_open);
+    assert_in(page, want);
+    snprintf(want, sizeof want, "Of %zu open texts", e.n_open);
     assert_in(page, want);
     assert_int_equal(occurrences(page, "<span class=\"bar\""), CLASSES + 1);
     free(page);
@@ -509,7 +512,7 @@ static void confidence_and_promise(void **state)
         assert_int_equal(rf_evaluate(session, data, &e, NULL), RF_OK);
         size_t accepted = rf_evaluation_accepted(&e); /* some, not all */
         assert_true(i == 3 || (accepted > 2 && accepted + 2 < e.n_open));
-        assert_in(page, "<h2>How far the confidence can be believed</h2>");
+        assert_in(page, "<h2>How reliable the confidence is</h2>");
         assert_in(page, ">Confidence and right answers</title>");
         snprintf(want, sizeof want, "error is <b>%.1f&nbsp;%%</b>", e.calibration_error);
         assert_in(page, want);
@@ -531,8 +534,8 @@ static void confidence_and_promise(void **state)
             drawn += strncmp(chart + k, "<rect ", 6) == 0;
         assert_int_equal(drawn, bars);
         assert_int_equal(strstr(page, "was not calibrated") != NULL, i == 0);
-        assert_int_equal(strstr(page, "every other text is open") != NULL, i > 0);
-        assert_in(page, i < 3 ? where[i] : "this test set has none");
+        assert_int_equal(strstr(page, "half of the texts are open") != NULL, i > 0);
+        assert_in(page, i < 3 ? where[i] : "This test set has no such texts");
         assert_int_equal(strstr(page, "at most 1.00&nbsp;% of open") != NULL, i % 3 == 0);
         snprintf(want, sizeof want, "(%zu of %zu)", accepted, e.n_open);
         assert_int_equal(strstr(page, want) != NULL, i < 3);
@@ -566,9 +569,9 @@ static void odd_test_sets(void **state)
         size_t len;
         char *page = report(model, data, NULL, &len);
         assert_sound(page, len);
-        assert_int_equal(strstr(page, "has no open text") != NULL,
+        assert_int_equal(strstr(page, "has no open texts") != NULL,
                          sets[i].rows > 0 && sets[i].open_every == 0);
-        assert_int_equal(strstr(page, "has no text of a known class") != NULL,
+        assert_int_equal(strstr(page, "has no texts of known classes") != NULL,
                          sets[i].rows > 0 && sets[i].open_every == 1);
         free(page);
         rf_dataset_free(data);

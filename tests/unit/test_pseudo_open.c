@@ -1,9 +1,11 @@
-/* test_pseudo_open.c - folds: what they hide, that nothing of it is learnt from, and what
- * their outcomes hold */
+/* test_pseudo_open.c - folds: what they hide, that hidden texts are never learnt from,
+ * and their outcomes */
+#include "ans/heads.h"
 #include "base/rng.h"
-#include "model/fence_line.h"
-#include "model/pseudo_open.h"
-#include "model/train_settings.h"
+#include "stages/fence_line.h"
+#include "folds/pseudo_open.h"
+#include "methods/methods.h"
+#include "stages/train_settings.h"
 #include "scratch.h"
 
 #include <math.h>
@@ -46,16 +48,16 @@ static void every_class_is_hidden_once(void **state)
     }
 }
 
-static void thorough_takes_two_partitions(void **state)
+static void thorough_uses_two_partitions(void **state)
 {
     (void)state;
     for (size_t classes = 3; classes < 12; classes++) {
         rf_fold_plan p;
         assert_int_equal(rf_fold_plan_make(&p, classes, RF_TUNE_THOROUGH, 7, NULL),
                          RF_OK);
-        assert_int_equal(p.folds, classes == 3 ? 3 : 6); /* 3: there is but one */
+        assert_int_equal(p.folds, classes == 3 ? 3 : 6); /* 3 classes have only one */
         bool differ =
-            false; /* some two classes are hidden together in one of them only */
+            false; /* some two classes are hidden together in only one of them */
         for (size_t a = 0; a < classes && p.folds == 6; a++)
             for (size_t b = 0; b < a; b++) {
                 bool together[2] = {false, false};
@@ -69,7 +71,7 @@ static void thorough_takes_two_partitions(void **state)
     }
 }
 
-static void the_seed_decides(void **state)
+static void partitions_depend_on_the_seed(void **state)
 {
     (void)state;
     rf_fold_plan a, b, c;
@@ -85,8 +87,7 @@ static void the_seed_decides(void **state)
     assert_int_equal(rf_fold_plan_make(&a, 2, RF_TUNE_QUICK, 0, &err), RF_ERR_ARG);
 }
 
-/* ---- A training whose rows are encoded ----------------------------------------------
- */
+/* ---- A training whose rows are encoded --------------------------------------------- */
 
 typedef struct bench {
     rf_training t;
@@ -117,21 +118,21 @@ static void bench_make(bench *b, size_t threads, size_t odd)
     static const char *const labels[CLASSES] = {"c0", "c1", "c2", "c3", "c4"};
     rf_train_options o = rf_train_options_default();
     o.threads = threads;
-    o.epochs = 3;
-    o.batch = 8;
-    o.known_rate = 0.01f;
-    o.encoder_rate = 0.001f;
-    o.head_steps = 10;
-    o.head_negatives = 16;
-    *b = (bench){.t = {.o = o}};
+    *b = (bench){.t = {.o = o, .s = rf_settings_default()}};
+    assert_int_equal(rf_settings_parse(&b->t.s,
+                                       "epochs=3 batch=8 known_rate=0.01 "
+                                       "encoder_rate=0.001 head_steps=10 "
+                                       "head_negatives=16",
+                                       NULL),
+                     RF_OK);
     rf_training *t = &b->t;
     t->err = &b->err;
     t->model = rf_model_new(NULL);
     assert_non_null(t->model);
     assert_int_equal(rf_model_set_labels(t->model, labels, CLASSES, NULL), RF_OK);
     assert_int_equal(rf_model_use_encoder(t->model, TINY, NULL), RF_OK);
-    assert_int_equal(rf_train_resolve(&t->o, &t->model->encoder->config, CLASSES * EACH,
-                                      CLASSES, NULL),
+    assert_int_equal(rf_train_resolve(&t->o, &t->s, &t->model->encoder->config,
+                                      CLASSES * EACH, CLASSES, NULL),
                      RF_OK);
     add_rows(b, &t->train, EACH, 0, odd);
     add_rows(b, &t->dev, DEV_EACH, CLASSES * EACH, odd);
@@ -147,7 +148,7 @@ static void bench_release(bench *b)
     rf_model_free(b->t.model);
 }
 
-/* Everything that a fold has learnt, and what it made of the texts. */
+/* Everything that a fold has learnt, and its answers. */
 typedef struct learnt {
     float *block;
     size_t floats;
@@ -167,7 +168,7 @@ static learnt learn(bench *b, const rf_fold_plan *plan, size_t fold)
     learnt l = {0};
     rf_fold f;
     assert_int_equal(rf_fold_begin(&f, &b->t, plan, fold, NULL, NULL), RF_OK);
-    assert_int_equal(rf_fold_try(&f, &f.t.o, &l.outcomes), RF_OK);
+    assert_int_equal(rf_fold_try(&f, &f.t.s, &l.outcomes), RF_OK);
     const rf_model *m = f.t.model;
     rf_upper_layers now = {0};
     size_t layers = m->encoder->config.layers;
@@ -175,7 +176,7 @@ static learnt learn(bench *b, const rf_fold_plan *plan, size_t fold)
     const rf_config *c = &m->encoder->config;
     append(&l, now.block, layers * (4 * c->width * c->width + 2 * c->width * c->inner));
     append(&l, m->known.block, m->known.floats);
-    append(&l, m->heads.block, m->classes * rf_head_floats(m->heads.width));
+    append(&l, m->state.block, m->classes * rf_head_floats(m->state.width));
     rf_upper_layers_release(&now);
     rf_fold_end(&f);
     return l;
@@ -187,10 +188,10 @@ static void learnt_release(learnt *l)
     rf_outcomes_release(&l->outcomes);
 }
 
-/* ---- Folds --------------------------------------------------------------------------
- */
+/* ---- Folds ------------------------------------------------------------------------- */
 
-/* The proof: other texts of a hidden class, the same bits; of a kept class, others. */
+/* Changing the texts of a hidden class leaves the bits alone; of a visible class, it
+ * does not. */
 static void hidden_texts_are_never_learnt_from(void **state)
 {
     (void)state;
@@ -247,8 +248,8 @@ static void threads_change_nothing(void **state)
     bench_release(&three);
 }
 
-/* Rows and margins against the model of the fold, asked directly. */
-static void outcomes_are_the_answers_of_the_folds_model(void **state)
+/* Compares rows and margins with the fold's model, queried directly. */
+static void outcomes_match_the_model_of_the_fold(void **state)
 {
     (void)state;
     bench b;
@@ -257,15 +258,15 @@ static void outcomes_are_the_answers_of_the_folds_model(void **state)
     rf_outcomes o;
     bench_make(&b, 2, CLASSES);
     assert_int_equal(rf_fold_plan_make(&plan, CLASSES, RF_TUNE_QUICK, 1, NULL), RF_OK);
-    size_t n_hidden = hidden_by(&plan, 0), kept = CLASSES - n_hidden;
+    size_t n_hidden = hidden_by(&plan, 0), n_visible = CLASSES - n_hidden;
     assert_int_equal(rf_fold_begin(&f, &b.t, &plan, 0, NULL, NULL), RF_OK);
-    assert_int_equal(f.t.model->classes, kept);
-    rf_train_options options = f.t.o;
-    options.fence_reject = 0.0f; /* neither counts */
+    assert_int_equal(f.t.model->classes, n_visible);
+    rf_settings options = f.t.s;
+    options.fence_reject = 0.0f; /* both are ignored */
     options.fence_offset = 9.0f;
     assert_int_equal(rf_fold_try(&f, &options, &o), RF_OK);
     assert_int_equal(o.n_hidden, n_hidden * (EACH + DEV_EACH));
-    assert_int_equal(o.n, o.n_hidden + kept * DEV_EACH);
+    assert_int_equal(o.n, o.n_hidden + n_visible * DEV_EACH);
     float margins[CLASSES * (EACH + DEV_EACH)];
     uint32_t classes[CLASSES * (EACH + DEV_EACH)];
     size_t known = o.n - o.n_hidden;
@@ -279,18 +280,18 @@ static void outcomes_are_the_answers_of_the_folds_model(void **state)
         const rf_outcome *row = &o.row[i];
         assert_int_equal(row->hidden, i >= known);
         assert_int_equal(row->hidden, plan.hidden[row->truth]);
-        assert_int_equal(row->head[0], f.kept[classes[i]]);
+        assert_int_equal(row->head[0], f.visible[classes[i]]);
         assert_true(row->margin[0] == margins[i]);
         for (size_t k = 1; k < RF_OUTCOME_HEADS; k++) {
             assert_true(row->margin[k] <= row->margin[k - 1]);
-            assert_int_equal(isinf(row->margin[k]) != 0, k >= kept);
+            assert_int_equal(isinf(row->margin[k]) != 0, k >= n_visible);
         }
     }
-    /* another share, and back: the same again */
+    /* another blend and back gives the same */
     rf_outcomes other, again;
     options.blend = 1.0f;
     assert_int_equal(rf_fold_try(&f, &options, &other), RF_OK);
-    options.blend = f.whole->o.blend;
+    options.blend = f.whole->s.blend;
     assert_int_equal(rf_fold_try(&f, &options, &again), RF_OK);
     assert_true(other.row[0].margin[0] != o.row[0].margin[0]);
     for (size_t i = 0; i < o.n; i++)
@@ -326,7 +327,7 @@ static void a_fold_can_be_stopped(void **state)
     bench_release(&b);
 }
 
-static void why_there_can_be_none(void **state)
+static void reasons_against_folds(void **state)
 {
     (void)state;
     char why[RF_WHY];
@@ -345,7 +346,7 @@ static void why_there_can_be_none(void **state)
     const rf_method *method = b.t.model->method;
     b.t.model->method = rf_method_find("msp");
     assert_true(rf_folds_impossible(&b.t, why));
-    assert_non_null(strstr(why, "msp has no heads"));
+    assert_non_null(strstr(why, "the fences of method msp cannot be moved"));
     b.t.model->method = method;
     bench_release(&b);
 }
@@ -354,13 +355,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_class_is_hidden_once),
-        cmocka_unit_test(thorough_takes_two_partitions),
-        cmocka_unit_test(the_seed_decides),
+        cmocka_unit_test(thorough_uses_two_partitions),
+        cmocka_unit_test(partitions_depend_on_the_seed),
         cmocka_unit_test(hidden_texts_are_never_learnt_from),
         cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(outcomes_are_the_answers_of_the_folds_model),
+        cmocka_unit_test(outcomes_match_the_model_of_the_fold),
         cmocka_unit_test(a_fold_can_be_stopped),
-        cmocka_unit_test(why_there_can_be_none),
+        cmocka_unit_test(reasons_against_folds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

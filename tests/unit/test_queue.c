@@ -48,16 +48,16 @@ static void full_and_closed(void **state)
     queue_item items[16];
     queue_view view = {0};
     job *a = job_of(6, 4), *b = job_of(5, 4), *c = job_of(4, 4), *d = job_of(1, 4);
-    assert_int_equal(queue_add(q, a), QUEUE_TAKEN);
+    assert_int_equal(queue_add(q, a), QUEUE_ADDED);
     assert_int_equal(queue_add(q, b), QUEUE_FULL); /* all or none */
-    assert_int_equal(queue_add(q, c), QUEUE_TAKEN);
+    assert_int_equal(queue_add(q, c), QUEUE_ADDED);
     assert_int_equal(queue_add(q, d), QUEUE_FULL);
     assert_int_equal(queue_waiting(q), 10);
     assert_int_equal(queue_take(q, items, 16, 1000, &view), 10);
     assert_false(view.closed);
     finish(items, 10);
     assert_int_equal(a->unfinished, 0);
-    assert_int_equal(queue_add(q, b), QUEUE_TAKEN); /* there is room again */
+    assert_int_equal(queue_add(q, b), QUEUE_ADDED); /* there is room again */
     queue_close(q);
     assert_int_equal(queue_add(q, d), QUEUE_CLOSED);
     assert_int_equal(queue_take(q, items, 16, 1000, &view), 5); /* is still answered */
@@ -65,10 +65,10 @@ static void full_and_closed(void **state)
     finish(items, 5);
     assert_int_equal(queue_take(q, items, 16, 1000, &view), 0);
     assert_true(view.closed);
-    job_leave(a);
-    job_leave(b);
-    job_leave(c);
-    job_leave(d);
+    job_detach(a);
+    job_detach(b);
+    job_detach(c);
+    job_detach(d);
     queue_free(q);
 }
 
@@ -80,20 +80,20 @@ static void batches_keep_to_the_budget(void **state)
     queue_item items[100];
     queue_view view = {0};
     job *a = job_of(30, 32), *big = job_of(2, 1000000);
-    assert_int_equal(queue_add(q, a), QUEUE_TAKEN);
+    assert_int_equal(queue_add(q, a), QUEUE_ADDED);
     assert_int_equal(queue_take(q, items, 100, 45, &view), 5); /* 10 tokens each */
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(items[i].text, i);
     assert_int_equal(queue_take(q, items + 5, 3, 1000, &view), 3);
     assert_int_equal(items[5].text, 5);
     assert_int_equal(queue_take(q, items + 8, 92, 1000, &view), 22);
-    assert_int_equal(queue_add(q, big), QUEUE_TAKEN);
+    assert_int_equal(queue_add(q, big), QUEUE_ADDED);
     assert_int_equal(queue_take(q, items + 30, 70, 45, &view), 1); /* at least one */
     assert_int_equal(queue_take(q, items + 31, 69, 45, &view), 1);
     finish(items, 32);
     assert_int_equal(queue_waiting(q), 0);
-    job_leave(a);
-    job_leave(big);
+    job_detach(a);
+    job_detach(big);
     queue_free(q);
 }
 
@@ -106,8 +106,8 @@ static void a_small_job_is_not_starved(void **state)
     queue_view view = {0};
     size_t n = 0, at = 0;
     job *many = job_of(1000, 4), *one = job_of(1, 4);
-    assert_int_equal(queue_add(q, many), QUEUE_TAKEN);
-    assert_int_equal(queue_add(q, one), QUEUE_TAKEN);
+    assert_int_equal(queue_add(q, many), QUEUE_ADDED);
+    assert_int_equal(queue_add(q, one), QUEUE_ADDED);
     while (queue_waiting(q) > 0)
         n += queue_take(q, items + n, 64, 1000000, &view);
     assert_int_equal(n, 1001);
@@ -119,8 +119,8 @@ static void a_small_job_is_not_starved(void **state)
             assert_int_equal(items[i].text, next++);
     assert_in_range(at, 1, 64); /* in the first batch */
     finish(items, n);
-    job_leave(many);
-    job_leave(one);
+    job_detach(many);
+    job_detach(one);
     queue_free(q);
 }
 
@@ -134,19 +134,19 @@ static void a_job_that_is_over_is_left_out(void **state)
     problem late = {0};
     job *gone = job_of(50, 4), *here = job_of(2, 4), *expired = job_of(3, 4);
     problem_set(&late, 504, "deadline_exceeded", "late");
-    assert_int_equal(queue_add(q, gone), QUEUE_TAKEN);
-    assert_int_equal(queue_add(q, expired), QUEUE_TAKEN);
-    assert_int_equal(queue_add(q, here), QUEUE_TAKEN);
-    job_leave(gone); /* freed by the queue */
+    assert_int_equal(queue_add(q, gone), QUEUE_ADDED);
+    assert_int_equal(queue_add(q, expired), QUEUE_ADDED);
+    assert_int_equal(queue_add(q, here), QUEUE_ADDED);
+    job_detach(gone); /* freed by the queue */
     job_expire(expired, &late);
-    assert_int_equal(expired->wrong.status, 504);
+    assert_int_equal(expired->failure.status, 504);
     size_t n = queue_take(q, items, 100, 1000, &view);
     assert_int_equal(n, 2);
     assert_ptr_equal(items[0].job, here);
     assert_int_equal(queue_waiting(q), 0);
     finish(items, n);
-    job_leave(here);
-    job_leave(expired);
+    job_detach(here);
+    job_detach(expired);
     queue_free(q);
 }
 
@@ -162,7 +162,7 @@ static void streams_in_order(void **state)
     job *j = job_of(4, 4);
     j->stream = true;
     problem_set(&late, 504, "deadline_exceeded", "late");
-    assert_int_equal(queue_add(q, j), QUEUE_TAKEN);
+    assert_int_equal(queue_add(q, j), QUEUE_ADDED);
     assert_int_equal(queue_take(q, items, 4, 1000, &view), 4);
     finish(items + 0, 1);
     finish(items + 2, 1);
@@ -178,7 +178,7 @@ static void streams_in_order(void **state)
     assert_int_equal(job_read(j, out, sizeof out, NULL), JOB_END);
     finish(items + 1, 1); /* too late: dropped */
     finish(items + 3, 1);
-    job_leave(j);
+    job_detach(j);
     queue_free(q);
 }
 
@@ -221,7 +221,7 @@ static void every_text_is_taken_once(void **state)
     for (size_t i = 0; i < JOBS; i++) {
         jobs[i] = job_of(1 + i * 7 % 50, 4 + i % 100);
         texts += jobs[i]->n;
-        assert_int_equal(queue_add(q, jobs[i]), QUEUE_TAKEN);
+        assert_int_equal(queue_add(q, jobs[i]), QUEUE_ADDED);
         if (i % 100 == 0)
             queue_poke(q);
     }
@@ -233,8 +233,8 @@ static void every_text_is_taken_once(void **state)
     assert_int_equal(taken, texts);
     for (size_t i = 0; i < JOBS; i++) {
         assert_int_equal(jobs[i]->unfinished, 0);
-        assert_int_equal(jobs[i]->shares, 1);
-        job_leave(jobs[i]);
+        assert_int_equal(jobs[i]->refs, 1);
+        job_detach(jobs[i]);
     }
     free(jobs);
     queue_free(q);
@@ -273,7 +273,7 @@ static void counts_as_prometheus_reads_them(void **state)
     metrics_batch(&m, 3, 0.0031);
     metrics_batch(&m, 1000, 100);
     rf_text_init(&t, 1 << 20, "metrics");
-    metrics_write(&m, &(metrics_state){7, 2, 1.5, 9}, &t);
+    metrics_write(&m, &(metrics_state){7, 2, 1, 1.5, 9}, &t);
     metrics_label(&t, "a\"b\\c\nd");
     assert_int_equal(t.status, RF_OK);
     static const char *const lines[] = {

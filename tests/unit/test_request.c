@@ -47,7 +47,7 @@ static void texts_of(request_kind kind, const char *body, size_t len, size_t n,
         assert_int_equal(j->texts[i].len, lens ? lens[i] : strlen(want[i]));
         assert_memory_equal(j->texts[i].bytes, want[i], j->texts[i].len);
     }
-    job_leave(j);
+    job_detach(j);
 }
 
 #define TEXTS(kind, body, n, ...)                                                        \
@@ -101,7 +101,7 @@ static void options_of_the_body(void **state)
         assert_int_equal(j->deadline_ms, cases[i].deadline);
         assert_int_equal(j->options.map, cases[i].map);
         assert_int_equal(j->single, cases[i].single);
-        job_leave(j);
+        job_detach(j);
     }
 }
 
@@ -137,7 +137,7 @@ static void options_of_the_query(void **state)
         assert_int_equal(q.status, 400);
         assert_string_equal(q.code, "bad_request");
     }
-    job_leave(j);
+    job_detach(j);
 }
 
 static void content_types(void **state)
@@ -261,7 +261,7 @@ static void refused(void **state)
             strcmp(p.pointer, cases[i].pointer) != 0)
             fail_msg("%s: found %u %s \"%s\" (%s)", cases[i].body, p.status, p.code,
                      p.pointer, p.message);
-        job_leave(j);
+        job_detach(j);
     }
 }
 
@@ -278,7 +278,7 @@ static void deep_nesting(void **state)
     job *j = new_job();
     assert_false(request_read(j, REQUEST_JSON, body, 2 * DEEP, &limits, &p));
     assert_string_equal(p.code, "bad_json");
-    job_leave(j);
+    job_detach(j);
 }
 
 /* A raw NUL is no white space, and ends nothing. */
@@ -291,11 +291,11 @@ static void raw_zero_bytes(void **state)
     assert_false(read_body(j, REQUEST_NDJSON, line, sizeof line - 1, &p));
     assert_string_equal(p.code, "bad_json");
     assert_string_equal(p.pointer, "/1");
-    job_leave(j);
+    job_detach(j);
     j = new_job();
     assert_false(read_body(j, REQUEST_JSON, json, sizeof json - 1, &p));
     assert_string_equal(p.code, "bad_json");
-    job_leave(j);
+    job_detach(j);
 }
 
 static void long_keys_are_cut_between_characters(void **state)

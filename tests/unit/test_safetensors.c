@@ -28,7 +28,7 @@ static unsigned char *make_file(uint64_t header_len, const char *header, size_t 
     return file;
 }
 
-/* Parse, and look at all that was promised: every byte of every tensor. */
+/* Parses and reads every byte of every tensor. */
 static rf_status parse(const unsigned char *bytes, size_t len, rf_error *err)
 {
     rf_safetensors st;
@@ -180,7 +180,7 @@ static void dtypes_and_shapes(void **state)
         {"{" T("a", "F33", "[1]", "[0,4]") "}", 4, "tensor \"a\"",
          "unknown dtype \"F33\"", 0},
         {"{" T("a\\u001b[2J\\n", "f32", "[1]", "[0,4]") "}", 4, "tensor \"a?[2J?\"",
-         "unknown dtype \"f32\"", 0}, /* nothing for terminals to obey */
+         "unknown dtype \"f32\"", 0}, /* no terminal escapes */
         {"{" T("a", "f32", "[1]", "[0,4]") "}", 4, "tensor \"a\"",
          "unknown dtype \"f32\"", 0},
         {"{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1, "tensor \"a\"",
@@ -280,7 +280,7 @@ static void accepted(void **state)
     assert_int_equal(st.n_tensors, 5);
     for (size_t i = 0; i < 5; i++) {
         const rf_tensor *t = rf_safetensors_find(&st, want[i].name);
-        assert_ptr_equal(t, &st.tensors[i]); /* sorted by place */
+        assert_ptr_equal(t, &st.tensors[i]); /* sorted by offset */
         assert_string_equal(rf_dtype_name(t->dtype), want[i].dtype);
         assert_int_equal(t->rank, want[i].rank);
         assert_int_equal(t->count, want[i].count);

@@ -1,8 +1,9 @@
-/* test_self_tune.c - F1 of outcomes, the race between candidates, what is chosen, and all
- * of it through rf_train and rf_tune_settings */
+/* test_self_tune.c - F1 of outcomes, the race between candidates, the choice, and
+ * tuning through rf_train and rf_tune_settings */
+#include "ans/heads.h"
 #include "base/json.h"
 #include "model/model.h"
-#include "model/self_tune.h"
+#include "folds/self_tune.h"
 #include "scratch.h"
 
 #include <math.h>
@@ -12,8 +13,7 @@
 
 #define TINY GOLDEN_DIR "/tiny/encoder"
 
-/* ---- F1 -----------------------------------------------------------------------------
- */
+/* ---- F1 ---------------------------------------------------------------------------- */
 
 static rf_outcome outcome(uint32_t truth, bool hidden, uint32_t head, float margin)
 {
@@ -45,12 +45,12 @@ static void f1_by_hand(void **state)
     /* 1 further out: the known text at -1 comes in, and two open ones */
     want = 100.0 / 3 * (2 * 2.0 / (2 + 3.5) + 2 * 1.0 / (2 + 2.0) + 2 * 2.5 / (4 + 2.5));
     assert_true(fabs(f1[1] - want) < 1e-9);
-    /* at most none and one are rejected: one is, so it stays */
+    /* may reject none plus one, and rejects one: not moved */
     assert_true(f1[2] == f1[0] && f1[3] == f1[0]);
 }
 
-/* Loosened in the fold by its own known texts. */
-static void loosening_is_that_of_the_fence(void **state)
+/* The known texts of a fold loosen its fences. */
+static void fences_are_loosened_by_known_texts(void **state)
 {
     (void)state;
     rf_outcome rows[] = {outcome(0, false, 0, -3.0f), outcome(0, false, 0, -2.0f),
@@ -68,11 +68,10 @@ static void loosening_is_that_of_the_fence(void **state)
     assert_true(fabs(f1[1] - want) < 1e-9);
 }
 
-/* ---- The race -----------------------------------------------------------------------
- */
+/* ---- The race ---------------------------------------------------------------------- */
 
-/* Fills a fold of a trial: this F1 where the options have the fence, `moved` at another
- * position, much less elsewhere. */
+/* Adds a fold to a trial: f1 at the requested fence, `moved` at another position, much
+ * less elsewhere. */
 static void score(rf_tuning *u, size_t trial, double f1, double moved)
 {
     rf_candidate *t = &u->trials[trial];
@@ -81,9 +80,9 @@ static void score(rf_tuning *u, size_t trial, double f1, double moved)
     t->folds++;
 }
 
-static rf_train_options resolved(void)
+static rf_settings resolved(void)
 {
-    rf_train_options o = rf_train_options_default();
+    rf_settings o = rf_settings_default();
     o.negative_weight = 0.2f;
     return o;
 }
@@ -91,7 +90,7 @@ static rf_train_options resolved(void)
 static rf_tuning race(rf_tune_effort effort)
 {
     rf_tuning u;
-    rf_train_options o = resolved();
+    rf_settings o = resolved();
     assert_int_equal(rf_tuning_init(&u, effort, &o, NULL), RF_OK);
     return u;
 }
@@ -104,9 +103,9 @@ static void candidates_change_one_setting(void **state)
         rf_tuning u = race((rf_tune_effort)effort);
         assert_int_equal(u.n, n[effort]);
         assert_string_equal(u.trials[0].name, "default");
-        rf_train_options o = resolved();
+        rf_settings o = resolved();
         for (size_t i = 0; i < u.n; i++) {
-            const rf_train_options *c = &u.trials[i].o;
+            const rf_settings *c = &u.trials[i].s;
             assert_int_equal((c->blend != o.blend) + (c->ascent_steps != o.ascent_steps) +
                                  (c->rho != o.rho) + (c->lambda != o.lambda) +
                                  (c->negative_weight != o.negative_weight),
@@ -114,9 +113,9 @@ static void candidates_change_one_setting(void **state)
         }
         rf_tuning_release(&u);
     }
-    /* what would change nothing is left out */
+    /* candidates that change nothing are omitted */
     rf_tuning u;
-    rf_train_options o = resolved();
+    rf_settings o = resolved();
     o.ascent_steps = 0;
     o.train_layers = 0;
     assert_int_equal(rf_tuning_init(&u, RF_TUNE_QUICK, &o, NULL), RF_OK);
@@ -133,7 +132,7 @@ static void candidates_change_one_setting(void **state)
     rf_tuning_release(&u);
 }
 
-static void the_worse_half_goes_and_the_default_stays(void **state)
+static void the_worse_half_is_dropped_but_never_the_default(void **state)
 {
     (void)state;
     rf_tuning u = race(RF_TUNE_THOROUGH);
@@ -162,20 +161,20 @@ typedef struct duel {
     bool fence;
 } duel;
 
-static void only_what_is_clearly_better_replaces_the_default(void **state)
+static void only_a_clear_winner_replaces_the_default(void **state)
 {
     (void)state;
     const duel duels[] = {
         {{70, 60, 80}, {71, 61, 81}, {0, 0, 0}, 1, false},
         {{70, 60, 80}, {70.4, 60.4, 80.4}, {0, 0, 0}, 0, false}, /* too little */
-        {{70, 60, 80}, {75, 59, 79}, {0, 0, 0}, 0, false},       /* in one fold only */
+        {{70, 60, 80}, {75, 59, 79}, {0, 0, 0}, 0, false},       /* in only one fold */
         {{70, 60, 80}, {72, 62, 79}, {0, 0, 0}, 1, false},
         {{70, 60, 80}, {60, 50, 70}, {72, 61, 81}, 0, true},
         {{70, 60, 80}, {60, 50, 70}, {70.2, 60.2, 80.2}, 0, false},
         {{70, 60, 80}, {60, 50, 70}, {74, 59.9, 79.9}, 0, false},
-        /* better with another fence only, which it does not get */
+        /* better only with another fence, which it does not get */
         {{70, 60, 80}, {69, 61.5, 79.5}, {0, 0, 0, 75, 61, 79}, 0, false},
-        /* it gets that fence, or is better without it, too */
+        /* it gets that fence, or is better without it as well */
         {{70, 60, 80}, {69, 60.5, 78.5}, {0, 0, 0, 75, 61, 79}, 1, true},
         {{70, 60, 80}, {71, 61.5, 79.5}, {0, 0, 0, 76, 61, 79}, 1, false},
         /* withdrawn, and the default has a better fence of its own */
@@ -189,25 +188,25 @@ static void only_what_is_clearly_better_replaces_the_default(void **state)
             score(&u, 0, d->base[k], d->moved[k]);
             score(&u, 1, d->other[k], d->moved[3 + k]);
         }
-        score(&u, 2, 99, 99); /* the best there is, but given up after one fold */
+        score(&u, 2, 99, 99); /* the best, but dropped after one fold */
         rf_tuning_decide(&u);
         assert_int_equal(u.chosen, d->chosen);
         assert_int_equal(u.fence.position, d->fence ? 7 : 0);
-        rf_train_options o = rf_tuning_options(&u);
+        rf_settings o = rf_tuning_settings(&u);
         assert_int_equal(o.ascent_steps, d->chosen ? 0 : 10);
         assert_true(o.fence_offset == u.positions[d->fence ? 7 : 0].offset);
         rf_tuning_release(&u);
     }
 }
 
-static void what_is_withdrawn_is_said(void **state)
+static void the_verdict_names_a_withdrawn_candidate(void **state)
 {
     (void)state;
     const double base[] = {70, 60, 80}, at_0[] = {69, 61.5, 79.5}, at_7[] = {75, 61, 79};
     for (int budget = 0; budget < 2; budget++) {
         rf_tuning u = race(RF_TUNE_QUICK);
         u.folds = 3;
-        u.budget = budget;
+        u.budget = u.fence_elsewhere = budget;
         for (size_t k = 0; k < 3; k++) {
             score(&u, 0, base[k], 0);
             score(&u, 1, at_0[k], at_7[k]);
@@ -216,7 +215,7 @@ static void what_is_withdrawn_is_said(void **state)
         rf_tuning_decide(&u);
         json_t *json = rf_tuning_json(&u), *list = json_object_get(json, "candidates");
         assert_non_null(json);
-        if (budget) { /* judged by its best fence: the budget knows none of these */
+        if (budget) { /* judged by its best fence: a budget uses none of these */
             assert_int_equal(u.chosen, 1);
             assert_non_null(strstr(u.verdict, "; the budget places the fences"));
         } else {
@@ -238,7 +237,7 @@ static void what_is_withdrawn_is_said(void **state)
     }
 }
 
-static void figures_of_a_trial(void **state)
+static void statistics_of_a_trial(void **state)
 {
     (void)state;
     rf_tuning u = race(RF_TUNE_QUICK);
@@ -267,8 +266,7 @@ static void figures_of_a_trial(void **state)
     rf_tuning_release(&u);
 }
 
-/* ---- All of it ----------------------------------------------------------------------
- */
+/* ---- Through the public functions -------------------------------------------------- */
 
 static rf_dataset *make_data(size_t classes, size_t each)
 {
@@ -286,22 +284,20 @@ static rf_dataset *make_data(size_t classes, size_t each)
     return data;
 }
 
+#define QUICK "epochs=3 batch=8 known_rate=0.01 head_steps=8 head_negatives=16 "
+
 static rf_train_options quick(void)
 {
     rf_train_options o = rf_train_options_default();
     o.encoder = TINY;
     o.threads = 1;
-    o.epochs = 3;
-    o.batch = 8;
-    o.known_rate = 0.01f;
-    o.head_steps = 8;
-    o.head_negatives = 16;
+    o.settings = QUICK;
     o.dev_share = 0.25;
     o.tune = RF_TUNE_QUICK;
     return o;
 }
 
-static void settings_for_any_threads_and_back(void **state)
+static void settings_do_not_depend_on_threads_and_read_back(void **state)
 {
     (void)state;
     rf_error err = {0};
@@ -312,16 +308,20 @@ static void settings_for_any_threads_and_back(void **state)
     o.threads = 3;
     assert_int_equal(rf_tune_settings(data, NULL, &o, &three, &err), RF_OK);
     assert_string_equal(one, three);
-    /* a model tuned in one go has these settings, and is the one that takes them */
+    /* tuning while training gives the same model as training with these settings */
     rf_model *tuned = rf_train(data, NULL, &o, &err);
     assert_non_null(tuned);
     o.tune = RF_TUNE_OFF;
-    assert_int_equal(rf_train_options_take(&o, one, strlen(one), "one", &err), RF_OK);
+    char *text, all[1024];
+    assert_int_equal(rf_settings_from_json(one, strlen(one), "one", &text, &err), RF_OK);
+    snprintf(all, sizeof all, QUICK "%s", text);
+    free(text);
+    o.settings = all;
     rf_model *taken = rf_train(data, NULL, &o, &err);
     assert_non_null(taken);
     assert_true(json_equal(tuned->settings, taken->settings));
-    assert_memory_equal(tuned->heads.block, taken->heads.block,
-                        tuned->classes * rf_head_floats(tuned->heads.width) *
+    assert_memory_equal(tuned->state.block, taken->state.block,
+                        tuned->classes * rf_head_floats(tuned->state.width) *
                             sizeof(float));
     json_t *root = rf_json_object(one, strlen(one), "one", &err);
     json_t *tuning = json_object_get(root, "tuning");
@@ -336,14 +336,14 @@ static void settings_for_any_threads_and_back(void **state)
     rf_dataset_free(data);
 }
 
-static void too_little_to_tune_on(void **state)
+static void too_little_data_to_tune(void **state)
 {
     (void)state;
     rf_error err = {0};
     rf_train_options o = quick();
     for (int i = 0; i < 2; i++) {
         rf_dataset *data = make_data(i == 0 ? 2 : 3, 8);
-        o.dev_share = i == 0 ? 0.25 : 0.0;
+        o.dev_share = i == 0 ? 0.25 : -1.0;
         char *json;
         assert_int_equal(rf_tune_settings(data, NULL, &o, &json, &err), RF_OK);
         assert_non_null(strstr(json, i == 0 ? "2 classes: hiding one would leave one"
@@ -388,26 +388,30 @@ static void bad_settings_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         rf_error err = {0};
-        rf_train_options o = rf_train_options_default(), was = o;
-        assert_int_equal(
-            rf_train_options_take(&o, bad[i].json, strlen(bad[i].json), "s.json", &err),
-            RF_ERR_FORMAT);
+        char *text = NULL;
+        assert_int_equal(rf_settings_from_json(bad[i].json, strlen(bad[i].json), "s.json",
+                                               &text, &err),
+                         RF_ERR_FORMAT);
         assert_error(&err, RF_ERR_FORMAT, "s.json", bad[i].said);
-        assert_true(o.blend == was.blend && o.ascent_steps == was.ascent_steps);
+        assert_null(text);
     }
 }
 
-static void settings_at_their_ends_and_without_a_name(void **state)
+static void settings_at_their_limits_and_without_a_file_name(void **state)
 {
     (void)state;
     static const char least[] =
-        "{\"settings\": {\"rho\": 1e-7, \"negative_weight\": 1e-7}}";
+        "{\"settings\": {\"rho\": 1e-7, \"negative_weight\": 1e-7, \"fence_reject\": 0}}";
     rf_error err = {0};
-    rf_train_options o = rf_train_options_default(), was = o;
-    assert_int_equal(rf_train_options_take(&o, least, strlen(least), NULL, &err), RF_OK);
-    assert_true(o.rho == 1e-7f && o.negative_weight == 1e-7f);
-    assert_true(o.blend == was.blend && o.lambda == was.lambda);
-    assert_int_equal(rf_train_options_take(&o, "{}", 2, NULL, &err), RF_ERR_FORMAT);
+    rf_settings s = rf_settings_default(), was = s;
+    char *text;
+    assert_int_equal(rf_settings_from_json(least, strlen(least), NULL, &text, &err),
+                     RF_OK);
+    assert_int_equal(rf_settings_parse(&s, text, &err), RF_OK);
+    free(text);
+    assert_true(s.rho == 1e-7f && s.negative_weight == 1e-7f && s.fence_reject == 0.0f);
+    assert_true(s.blend == was.blend && s.lambda == was.lambda);
+    assert_int_equal(rf_settings_from_json("{}", 2, NULL, &text, &err), RF_ERR_FORMAT);
     assert_error(&err, RF_ERR_FORMAT, "the settings: settings is missing");
 }
 
@@ -415,16 +419,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(f1_by_hand),
-        cmocka_unit_test(loosening_is_that_of_the_fence),
+        cmocka_unit_test(fences_are_loosened_by_known_texts),
         cmocka_unit_test(candidates_change_one_setting),
-        cmocka_unit_test(the_worse_half_goes_and_the_default_stays),
-        cmocka_unit_test(only_what_is_clearly_better_replaces_the_default),
-        cmocka_unit_test(what_is_withdrawn_is_said),
-        cmocka_unit_test(figures_of_a_trial),
-        cmocka_unit_test(settings_for_any_threads_and_back),
-        cmocka_unit_test(too_little_to_tune_on),
+        cmocka_unit_test(the_worse_half_is_dropped_but_never_the_default),
+        cmocka_unit_test(only_a_clear_winner_replaces_the_default),
+        cmocka_unit_test(the_verdict_names_a_withdrawn_candidate),
+        cmocka_unit_test(statistics_of_a_trial),
+        cmocka_unit_test(settings_do_not_depend_on_threads_and_read_back),
+        cmocka_unit_test(too_little_data_to_tune),
         cmocka_unit_test(bad_settings_are_named),
-        cmocka_unit_test(settings_at_their_ends_and_without_a_name),
+        cmocka_unit_test(settings_at_their_limits_and_without_a_file_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

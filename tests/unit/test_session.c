@@ -1,9 +1,10 @@
 /*
- * Answers: every number against plain loops in double precision, and the same bits
- * however texts, threads and blocks fall.
+ * test_session.c - answers: every number against plain loops in double precision, and the
+ * same bits for any split into texts, threads and blocks
  */
 #include "tiny_model.h"
 
+#include "ans/heads.h"
 #include "base/memory.h"
 #include "near.h"
 #include "scratch.h"
@@ -46,7 +47,7 @@ typedef struct plain {
     double *probabilities, *margins; /* [classes] */
     size_t class_index, nearest, margin_class;
     double confidence, margin;
-    bool close; /* a rounding could turn the decision */
+    bool close; /* rounding could change the decision */
 } plain;
 
 static size_t top(const double *x, size_t n, double *gap)
@@ -71,7 +72,7 @@ static plain answer_plainly(const rf_model *m, const float *feature)
     for (size_t i = 0; i < WIDTH; i++)
         z[i] = (double)feature[i];
     for (size_t c = 0; c < n; c++)
-        p.margins[c] = plain_margin(&m->heads, c, z);
+        p.margins[c] = plain_margin(&m->state, c, z);
     p.nearest = p.margin_class = top(p.margins, n, &gap);
     p.margin = p.margins[p.margin_class];
     for (size_t c = 0; c < n; c++)
@@ -117,15 +118,14 @@ static void assert_answer(const rf_model *m, const rf_decision *d)
     release_plain(&p);
 }
 
-/* ---- Decisions that are kept --------------------------------------------------------
- */
+/* ---- Copies of decisions ----------------------------------------------------------- */
 
-typedef struct kept {
-    rf_decision d; /* its pointers are not valid any more */
+typedef struct decision_copy {
+    rf_decision d; /* its pointers are no longer valid */
     float probabilities[CLASSES], margins[CLASSES], feature[WIDTH];
-} kept;
+} decision_copy;
 
-static void keep(kept *k, const rf_decision *d)
+static void copy_decision(decision_copy *k, const rf_decision *d)
 {
     memset(k, 0, sizeof *k); /* padding too: they are compared as bytes */
     k->d.class_index = d->class_index;
@@ -139,7 +139,7 @@ static void keep(kept *k, const rf_decision *d)
 }
 
 typedef struct collected {
-    kept *rows;
+    decision_copy *rows;
     size_t n, max;
     size_t fail_at; /* the call that fails, counted from 0 */
 } collected;
@@ -150,13 +150,14 @@ static rf_status collect(void *user, const rf_decision *d, rf_error *err)
     if (c->n == c->fail_at)
         return rf_fail(err, RF_ERR_IO, 77, "the printer is on fire");
     assert_true(c->n < c->max);
-    keep(&c->rows[c->n++], d);
+    copy_decision(&c->rows[c->n++], d);
     return RF_OK;
 }
 
 static collected collector(void)
 {
-    return (collected){.rows = calloc(N, sizeof(kept)), .max = N, .fail_at = SIZE_MAX};
+    return (collected){
+        .rows = calloc(N, sizeof(decision_copy)), .max = N, .fail_at = SIZE_MAX};
 }
 
 /* ---- The fixture ------------------------------------------------------------------- */
@@ -165,7 +166,7 @@ typedef struct fixture {
     rf_model *model;
     char *texts[N];
     size_t lens[N];
-    kept alone[N]; /* each text by itself, one thread */
+    decision_copy alone[N]; /* each text by itself, one thread */
 } fixture;
 
 static rf_session *make(const rf_model *m, size_t threads)
@@ -199,7 +200,7 @@ static int setup(void **state)
     rf_session *s = make(f.model, 1);
     for (size_t i = 0; i < N; i++) {
         rf_decision d = classify(s, f.texts[i], f.lens[i]);
-        keep(&f.alone[i], &d);
+        copy_decision(&f.alone[i], &d);
     }
     rf_session_free(s);
     *state = &f;
@@ -215,10 +216,9 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- What is answered ---------------------------------------------------------------
- */
+/* ---- Answers ----------------------------------------------------------------------- */
 
-static void answers_by_plain_loops(void **state)
+static void answers_match_plain_loops(void **state)
 {
     const fixture *f = *state;
     rf_session *s = make(f->model, 1);
@@ -242,11 +242,11 @@ static void answers_by_plain_loops(void **state)
     rf_session_free(s);
 }
 
-static void classes_and_open_share_one(void **state)
+static void probabilities_and_open_sum_to_one(void **state)
 {
     const fixture *f = *state;
     for (size_t i = 0; i < N; i++) {
-        const kept *k = &f->alone[i];
+        const decision_copy *k = &f->alone[i];
         double p_known = 1.0 / (1.0 + exp(-(double)k->d.margin)), sum = 1.0 - p_known;
         for (size_t c = 0; c < CLASSES; c++)
             sum += p_known * (double)k->probabilities[c];
@@ -262,14 +262,14 @@ static void a_margin_of_zero_accepts(void **state)
 {
     (void)state;
     rf_model *m = tiny_model_new(5, 0.0f);
-    memset(m->heads.block, 0, 5 * rf_head_floats(WIDTH) * sizeof(float));
+    memset(m->state.block, 0, 5 * rf_head_floats(WIDTH) * sizeof(float));
     rf_session *s = make(m, 2);
     rf_decision d = classify(s, "where", 5);
     assert_true(d.margin == 0.0f);
     assert_int_equal(d.class_index, d.nearest);
     assert_true(d.confidence == 0.5f * d.probabilities[d.nearest]);
     for (size_t c = 0; c < 5; c++)
-        *rf_head_at(&m->heads, c).b3 = c == 2 ? -1e-30f : -1.0f;
+        *rf_head_at(&m->state, c).b3 = c == 2 ? -1e-30f : -1.0f;
     d = classify(s, "where", 5);
     assert_int_equal(d.class_index, RF_OPEN);
     assert_int_equal(d.margin_class, 2);
@@ -278,17 +278,17 @@ static void a_margin_of_zero_accepts(void **state)
     rf_model_free(m);
 }
 
-/* "open", with confidence, because a sum has overflowed, would be a lie. */
-static void what_is_no_number_is_no_answer(void **state)
+/* A confident "open" because a sum overflowed would be wrong. */
+static void non_finite_margins_are_errors(void **state)
 {
     (void)state;
     rf_model *m = tiny_model_new(4, 0.0f);
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     rf_session *s = make(m, 1);
-    kept before, after;
+    decision_copy before, after;
     rf_decision d = classify(s, "where", 5);
-    keep(&before, &d);
-    float *b3 = rf_head_at(&m->heads, 2).b3, was = *b3;
+    copy_decision(&before, &d);
+    float *b3 = rf_head_at(&m->state, 2).b3, was = *b3;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         rf_error err = {0};
         *b3 = bad[i];
@@ -296,7 +296,7 @@ static void what_is_no_number_is_no_answer(void **state)
         assert_error(&err, RF_ERR_NUMERIC, "a NaN or an infinity");
         *b3 = was;
         d = classify(s, "where", 5);
-        keep(&after, &d);
+        copy_decision(&after, &d);
         assert_memory_equal(&before, &after, sizeof before);
     }
     rf_session_free(s);
@@ -374,17 +374,17 @@ static void the_empty_text(void **state)
     const fixture *f = *state;
     rf_session *s = make(f->model, 2);
     rf_decision d = classify(s, "", 0);
-    kept k, white;
-    keep(&k, &d);
+    decision_copy k, white;
+    copy_decision(&k, &d);
     assert_answer(f->model, &d);
     assert_memory_equal(&k, &f->alone[0], sizeof k);
     d = classify(s, " \t\n", 3);
-    keep(&white, &d);
+    copy_decision(&white, &d);
     assert_memory_equal(&k, &white, sizeof k);
     rf_session_free(s);
 }
 
-/* Of a text that is too long the first 22 pieces count. Every letter is a word here. */
+/* A text that is too long is cut to its first 22 pieces. Every letter is a word here. */
 static void a_very_long_text(void **state)
 {
     const fixture *f = *state;
@@ -393,21 +393,20 @@ static void a_very_long_text(void **state)
     for (size_t i = 0; i < len; i++)
         text[i] = i % 2 ? ' ' : (char)('a' + i / 2 % 26);
     rf_session *s = make(f->model, 2);
-    kept whole, cut, less;
+    decision_copy whole, cut, less;
     rf_decision d = classify(s, text, len);
-    keep(&whole, &d);
+    copy_decision(&whole, &d);
     d = classify(s, text, 2 * 22);
-    keep(&cut, &d);
+    copy_decision(&cut, &d);
     d = classify(s, text, 2 * 21);
-    keep(&less, &d);
+    copy_decision(&less, &d);
     assert_memory_equal(&whole, &cut, sizeof whole);
     assert_memory_not_equal(&whole, &less, sizeof whole);
     rf_session_free(s);
     free(text);
 }
 
-/* ---- The same bits ------------------------------------------------------------------
- */
+/* ---- The same bits ----------------------------------------------------------------- */
 
 static const size_t thread_counts[] = {1, 2, 3, 7};
 #define EACH_THREADS(t)                                                                  \
@@ -421,8 +420,8 @@ static void one_text_at_a_time(void **state)
         rf_session *s = make(f->model, threads);
         for (size_t i = 0; i < 80; i++) {
             rf_decision d = classify(s, f->texts[i], f->lens[i]);
-            kept k;
-            keep(&k, &d);
+            decision_copy k;
+            copy_decision(&k, &d);
             assert_memory_equal(&k, &f->alone[i], sizeof k);
         }
         rf_session_free(s);
@@ -498,13 +497,12 @@ static void without_a_sink_answers_are_dropped(void **state)
     assert_int_equal(c.n, 0);
     assert_int_equal(rf_classify_all(s, texts, f->lens, 3, collect, &c, NULL), RF_OK);
     assert_int_equal(c.n, 3);
-    assert_memory_equal(c.rows, f->alone, 3 * sizeof(kept));
+    assert_memory_equal(c.rows, f->alone, 3 * sizeof(decision_copy));
     rf_session_free(s);
     free(c.rows);
 }
 
-/* ---- What goes wrong ----------------------------------------------------------------
- */
+/* ---- Failures ---------------------------------------------------------------------- */
 
 static void a_failing_sink_leaves_a_usable_session(void **state)
 {
@@ -521,28 +519,27 @@ static void a_failing_sink_leaves_a_usable_session(void **state)
         assert_string_equal(err.msg, "the printer is on fire");
         assert_int_equal(err.pos, 77);
         assert_int_equal(c.n, fail_at[i]);
-        assert_memory_equal(c.rows, f->alone, c.n * sizeof(kept));
-        /* Nothing of the texts that were dropped comes later. */
+        assert_memory_equal(c.rows, f->alone, c.n * sizeof(decision_copy));
+        /* Dropped texts are never delivered later. */
         c.n = 0;
         c.fail_at = SIZE_MAX;
         assert_int_equal(rf_classify_all(s, texts + 9, f->lens + 9, 5, collect, &c, &err),
                          RF_OK);
         assert_int_equal(c.n, 5);
-        assert_memory_equal(c.rows, f->alone + 9, 5 * sizeof(kept));
+        assert_memory_equal(c.rows, f->alone + 9, 5 * sizeof(decision_copy));
         free(c.rows);
     }
     rf_session_free(s);
 }
 
-/* The failure shows in flush; the text that is half fed then is gone as well. */
-typedef struct meddler {
+typedef struct sink_with_session {
     rf_session *session;
-    collected kept;
-} meddler;
+    collected decisions;
+} sink_with_session;
 
-static rf_status meddle(void *user, const rf_decision *d, rf_error *err)
+static rf_status use_session_in_sink(void *user, const rf_decision *d, rf_error *err)
 {
-    meddler *m = user;
+    sink_with_session *m = user;
     rf_decision other;
     rf_error why = {0};
     assert_int_equal(rf_session_feed(m->session, "x", 1, &why), RF_ERR_ARG);
@@ -550,20 +547,20 @@ static rf_status meddle(void *user, const rf_decision *d, rf_error *err)
     assert_int_equal(rf_session_end_text(m->session, NULL), RF_ERR_ARG);
     assert_int_equal(rf_session_flush(m->session, NULL), RF_ERR_ARG);
     assert_int_equal(rf_classify(m->session, "x", 1, &other, NULL), RF_ERR_ARG);
-    return collect(&m->kept, d, err);
+    return collect(&m->decisions, d, err);
 }
 
-/* It is refused, and nothing is lost or delivered twice. */
+/* The call is refused, and nothing is lost or delivered twice. */
 static void a_sink_cannot_use_its_session(void **state)
 {
     const fixture *f = *state;
     rf_model *m = tiny_model_new(CLASSES, 0.84f);
-    meddler a = {make(m, 2), collector()};
+    sink_with_session a = {make(m, 2), collector()};
     collected want = collector();
     assert_int_equal(rf_classify_all(a.session, (const char *const *)f->texts, f->lens, N,
                                      collect, &want, NULL),
                      RF_OK);
-    rf_session_set_sink(a.session, meddle, &a);
+    rf_session_set_sink(a.session, use_session_in_sink, &a);
     for (size_t i = 0; i < N; i++) {
         assert_int_equal(rf_session_feed(a.session, f->texts[i], f->lens[i], NULL),
                          RF_OK);
@@ -572,14 +569,15 @@ static void a_sink_cannot_use_its_session(void **state)
             assert_int_equal(rf_session_flush(a.session, NULL), RF_OK);
     }
     assert_int_equal(rf_session_flush(a.session, NULL), RF_OK);
-    assert_int_equal(a.kept.n, N);
-    assert_memory_equal(a.kept.rows, want.rows, N * sizeof(kept));
-    free(a.kept.rows);
+    assert_int_equal(a.decisions.n, N);
+    assert_memory_equal(a.decisions.rows, want.rows, N * sizeof(decision_copy));
+    free(a.decisions.rows);
     free(want.rows);
     rf_session_free(a.session);
     rf_model_free(m);
 }
 
+/* The failure shows in flush; an unfinished text is dropped as well. */
 static void a_sink_that_fails_in_flush(void **state)
 {
     const fixture *f = *state;
@@ -596,12 +594,12 @@ static void a_sink_that_fails_in_flush(void **state)
     assert_int_equal(rf_session_end_text(s, NULL), RF_OK);
     assert_int_equal(rf_session_flush(s, NULL), RF_OK);
     assert_int_equal(c.n, 1);
-    assert_memory_equal(c.rows, &f->alone[21], sizeof(kept));
+    assert_memory_equal(c.rows, &f->alone[21], sizeof(decision_copy));
     rf_session_free(s);
     free(c.rows);
 }
 
-static void whole_texts_do_not_mix_with_a_text_half_fed(void **state)
+static void whole_texts_do_not_mix_with_an_unfinished_text(void **state)
 {
     const fixture *f = *state;
     rf_session *s = make(f->model, 1);
@@ -614,10 +612,10 @@ static void whole_texts_do_not_mix_with_a_text_half_fed(void **state)
     assert_error(&err, RF_ERR_ARG, "a text is being fed");
     assert_int_equal(rf_session_feed(s, f->texts[20] + 3, f->lens[20] - 3, NULL), RF_OK);
     assert_int_equal(rf_session_end_text(s, NULL), RF_OK);
-    /* What was complete goes to the stream's own sink, which stays. */
-    kept k;
+    /* Complete texts go to the stream's own sink, which stays set. */
+    decision_copy k;
     d = classify(s, f->texts[7], f->lens[7]);
-    keep(&k, &d);
+    copy_decision(&k, &d);
     assert_memory_equal(&k, &f->alone[7], sizeof k);
     assert_int_equal(c.n, 1);
     assert_memory_equal(c.rows, &f->alone[20], sizeof k);
@@ -641,10 +639,10 @@ static void too_many_threads_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_by_plain_loops),
-        cmocka_unit_test(classes_and_open_share_one),
+        cmocka_unit_test(answers_match_plain_loops),
+        cmocka_unit_test(probabilities_and_open_sum_to_one),
         cmocka_unit_test(a_margin_of_zero_accepts),
-        cmocka_unit_test(what_is_no_number_is_no_answer),
+        cmocka_unit_test(non_finite_margins_are_errors),
         cmocka_unit_test(a_single_class),
         cmocka_unit_test(a_thousand_classes),
         cmocka_unit_test(the_empty_text),
@@ -656,7 +654,7 @@ int main(void)
         cmocka_unit_test(a_failing_sink_leaves_a_usable_session),
         cmocka_unit_test(a_sink_cannot_use_its_session),
         cmocka_unit_test(a_sink_that_fails_in_flush),
-        cmocka_unit_test(whole_texts_do_not_mix_with_a_text_half_fed),
+        cmocka_unit_test(whole_texts_do_not_mix_with_an_unfinished_text),
         cmocka_unit_test(too_many_threads_are_refused),
     };
     return cmocka_run_group_tests_name("session", tests, setup, teardown);

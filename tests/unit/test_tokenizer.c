@@ -127,7 +127,8 @@ static rf_vocab *small_vocab(bool lowercase)
     return v;
 }
 
-/* The full BERT vocabulary comes with an encoder; NULL, said aloud, without one. */
+/* The full BERT vocabulary comes with an encoder; without one, says so and returns NULL.
+ */
 static rf_vocab *full_vocab(void)
 {
     char dir[RF_PATH_MAX];
@@ -295,7 +296,7 @@ static void floods(void **state)
         const char *unit; /* repeated */
         size_t per_token; /* units per token; 0: all of it is one token */
     } cases[] = {
-        {"a", 0},                            /* one word without end */
+        {"a", 0},                            /* one endless word */
         {"\xCC\x81", SIZE_MAX},              /* combining acute, all dropped */
         {"\xE3\x80\xAE", 0},                 /* a mark that is not dropped, class 224 */
         {"\xCC\x81\xE3\x80\xAE\xCC\x96", 0}, /* marks out of order */

@@ -1,7 +1,8 @@
-/* test_train.c - rf_train as a whole on the tiny encoder: the same bits by every way that
- * must not matter, switches that must, and what it refuses */
+/* test_train.c - rf_train as a whole on the tiny encoder: what must not change the
+ * bits, what must, and invalid input */
+#include "ans/heads.h"
 #include "base/file.h"
-#include "model/checkpoint.h"
+#include "stages/checkpoint.h"
 #include "model/model.h"
 #include "scratch.h"
 
@@ -31,17 +32,15 @@ static rf_dataset *make_data(size_t each)
     return data;
 }
 
+#define QUICK                                                                            \
+    "epochs=4 patience=4 batch=8 known_rate=0.01 head_steps=8 head_negatives=16 "
+
 static rf_train_options quick(void)
 {
     rf_train_options o = rf_train_options_default();
     o.encoder = TINY;
     o.threads = 1;
-    o.epochs = 4;
-    o.patience = 4;
-    o.batch = 8;
-    o.known_rate = 0.01f;
-    o.head_steps = 8;
-    o.head_negatives = 16;
+    o.settings = QUICK;
     return o;
 }
 
@@ -56,13 +55,13 @@ static rf_model *train(const rf_dataset *data, const rf_train_options *o)
 
 static bool same_numbers(const rf_model *a, const rf_model *b)
 {
-    size_t heads = a->classes * rf_head_floats(a->heads.width);
+    size_t heads = a->classes * rf_head_floats(a->state.width);
     return a->known.floats == b->known.floats &&
            memcmp(a->known.block, b->known.block, a->known.floats * sizeof(float)) == 0 &&
-           memcmp(a->heads.block, b->heads.block, heads * sizeof(float)) == 0 &&
+           memcmp(a->state.block, b->state.block, heads * sizeof(float)) == 0 &&
            a->n_rows == b->n_rows &&
            memcmp(a->features, b->features,
-                  a->n_rows * a->heads.width * sizeof *a->features) == 0;
+                  a->n_rows * a->state.width * sizeof *a->features) == 0;
 }
 
 static void threads_and_cache_change_nothing(void **state)
@@ -72,11 +71,11 @@ static void threads_and_cache_change_nothing(void **state)
     rf_train_options o = quick();
     rf_model *want = train(data, &o);
     o.threads = 3;
-    o.cache_mb = 0; /* activations in a file */
+    o.cache_mb = -1; /* activations in a file */
     rf_model *got = train(data, &o);
     assert_true(same_numbers(want, got));
     rf_model_free(got);
-    o.seed = 1; /* while this must matter */
+    o.seed = 1; /* but this must matter */
     got = train(data, &o);
     assert_false(same_numbers(want, got));
     rf_model_free(got);
@@ -84,8 +83,8 @@ static void threads_and_cache_change_nothing(void **state)
     rf_dataset_free(data);
 }
 
-/* Frozen: the layers are the encoder's own, rounded; live: they are not. */
-static void train_layers_says_what_learns(void **state)
+/* Frozen layers are the encoder's own, rounded; tuned ones are not. */
+static void train_layers_sets_what_is_tuned(void **state)
 {
     (void)state;
     rf_dataset *data = make_data(12);
@@ -93,7 +92,9 @@ static void train_layers_says_what_learns(void **state)
     assert_non_null(e);
     for (size_t live = 0; live <= e->config.layers; live++) {
         rf_train_options o = quick();
-        o.train_layers = live;
+        char settings[200];
+        snprintf(settings, sizeof settings, QUICK "train_layers=%zu", live);
+        o.settings = settings;
         rf_model *m = train(data, &o);
         assert_int_equal(m->tuned, live);
         for (size_t i = 0; i < e->config.layers; i++) {
@@ -113,21 +114,21 @@ static json_t *summary_of(const rf_model *m)
     return json_object_get(m->summary, "known");
 }
 
-/* Patience ends it; without a dev set it runs through. */
-static void it_stops_when_dev_says_so(void **state)
+/* Patience ends training early; without a dev set it runs all epochs. */
+static void patience_ends_training(void **state)
 {
     (void)state;
     rf_dataset *data = make_data(12);
     rf_train_options o = quick();
-    o.epochs = 60;
-    o.patience = 2;
+    o.settings = QUICK "epochs=60 patience=2";
+    o.dev_share = 0.1;
     rf_model *m = train(data, &o);
     json_int_t epochs = json_integer_value(json_object_get(summary_of(m), "epochs"));
     json_int_t best = json_integer_value(json_object_get(summary_of(m), "best_epoch"));
     assert_true(epochs < 60 && epochs == best + 2);
     rf_model_free(m);
-    o.epochs = 5;
-    o.dev_share = 0.0;
+    o.settings = QUICK "epochs=5 patience=2";
+    o.dev_share = -1.0;
     m = train(data, &o);
     assert_int_equal(json_integer_value(json_object_get(summary_of(m), "epochs")), 5);
     assert_int_equal(json_integer_value(json_object_get(summary_of(m), "best_epoch")), 5);
@@ -136,33 +137,33 @@ static void it_stops_when_dev_says_so(void **state)
     rf_dataset_free(data);
 }
 
-typedef struct patience {
+typedef struct stop_counter {
     size_t calls, stop_at;
-} patience;
+} stop_counter;
 
 static int stop_once(void *user, const rf_train_event *e)
 {
     (void)e;
-    patience *p = user;
+    stop_counter *p = user;
     return ++p->calls == p->stop_at;
 }
 
-/* A wish to stop is heard at whatever call it is told, though it is told once. */
-static void it_stops_when_asked(void **state)
+/* A single stop request is honoured, whichever progress call makes it. */
+static void stop_requests_are_honoured(void **state)
 {
     (void)state;
     rf_dataset *data = make_data(12);
     rf_train_options o = quick();
-    o.map_points = 0;
+    o.map_points = -1;
     o.progress = stop_once;
     for (int tune = 0; tune < 2; tune++) {
-        patience all = {0};
+        stop_counter all = {0};
         o.user = &all;
         o.tune = tune ? RF_TUNE_QUICK : RF_TUNE_OFF;
         rf_model_free(train(data, &o));
         assert_true(all.calls > 5);
         for (size_t i = 1; i <= all.calls; i += tune ? 3 : 1) {
-            patience p = {.stop_at = i};
+            stop_counter p = {.stop_at = i};
             rf_error err = {0};
             o.user = &p;
             rf_model *m = rf_train(data, NULL, &o, &err);
@@ -180,34 +181,26 @@ static void each_switch_changes_the_heads_only(void **state)
     (void)state;
     rf_dataset *data = make_data(12);
     rf_train_options base = quick();
+    base.method = "heads";
     rf_model *want = train(data, &base);
-    for (size_t i = 0; i < 6; i++) {
+    static const char *const switches[] = {
+        QUICK "lambda=0",       QUICK "noise=0",           QUICK "radius=100",
+        QUICK "ascent_steps=3", QUICK "negative_weight=2", QUICK "positive_noise=0.25"};
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         rf_train_options o = base;
-        if (i == 0)
-            o.lambda = 0.0f;
-        if (i == 1)
-            o.no_noise = true;
-        if (i == 2)
-            o.radius = 100.0f;
-        if (i == 3)
-            o.ascent_steps = 3;
-        if (i == 4)
-            o.negative_weight = 2.0f;
-        if (i == 5)
-            o.positive_noise = 0.25f;
+        o.settings = switches[i];
         rf_model *m = train(data, &o);
-        size_t heads = m->classes * rf_head_floats(m->heads.width) * sizeof(float);
+        size_t heads = m->classes * rf_head_floats(m->state.width) * sizeof(float);
         assert_memory_equal(m->known.block, want->known.block,
                             m->known.floats * sizeof(float));
-        assert_memory_not_equal(m->heads.block, want->heads.block, heads);
+        assert_memory_not_equal(m->state.block, want->state.block, heads);
         rf_model_free(m);
     }
     rf_model_free(want);
-    rf_train_options o = base; /* without projection, a radius is of no consequence */
-    o.no_projection = true;
-    o.ascent_steps = 0;
+    rf_train_options o = base; /* without projection the radius has no effect */
+    o.settings = QUICK "projection=0 ascent_steps=0";
     want = train(data, &o);
-    o.radius = 100.0f;
+    o.settings = QUICK "projection=0 ascent_steps=0 radius=100";
     rf_model *m = train(data, &o);
     assert_true(same_numbers(m, want));
     rf_model_free(m);
@@ -215,8 +208,8 @@ static void each_switch_changes_the_heads_only(void **state)
     rf_dataset_free(data);
 }
 
-/* One class, classes of one text: it works, and what it knows it accepts. */
-static void odd_data_trains(void **state)
+/* One class, or one text per class: training works and accepts its own texts. */
+static void tiny_data_trains(void **state)
 {
     (void)state;
     rf_train_options o = quick();
@@ -240,7 +233,7 @@ static void odd_data_trains(void **state)
     }
 }
 
-static void what_it_refuses(void **state)
+static void invalid_input_is_refused(void **state)
 {
     (void)state;
     rf_error err;
@@ -253,20 +246,27 @@ static void what_it_refuses(void **state)
     assert_error(&err, RF_ERR_FORMAT, "\"open\"");
     rf_dataset_free(data);
     data = make_data(4);
-    o.train_layers = 99;
+    o.settings = "train_layers=99";
     assert_null(rf_train(data, NULL, &o, &err));
     assert_error(&err, RF_ERR_ARG, "train_layers is 99");
     o = quick();
-    o.lambda = (float)strtod("nan", NULL);
+    o.settings = "lambda=nan";
     assert_null(rf_train(data, NULL, &o, &err));
-    assert_error(&err, RF_ERR_ARG, "lambda");
+    assert_error(&err, RF_ERR_ARG, "lambda is nan, wanted 0 to 1e+06");
+    o.struct_size = 0;
+    assert_null(rf_train(data, NULL, &o, &err));
+    assert_error(&err, RF_ERR_ARG, "start from rf_train_options_default()");
+    o = quick();
+    o.settings = "epochs=3 rhoo=2";
+    assert_null(rf_train(data, NULL, &o, &err));
+    assert_error(&err, RF_ERR_ARG, "no setting \"rhoo\"");
     o = quick();
     o.encoder = "/nowhere/at/all";
     assert_null(rf_train(data, NULL, &o, &err));
     assert_int_equal(err.code, RF_ERR_MISSING);
     o = quick();
-    o.encoder_rate = o.known_rate = 1.0f; /* diverges, or ends finite: never garbage */
-    o.epochs = 30;
+    /* diverges or stays finite, but never garbage */
+    o.settings = QUICK "encoder_rate=1 known_rate=1 epochs=30";
     rf_model *m = rf_train(data, NULL, &o, &err);
     if (!m)
         assert_int_equal(err.code, RF_ERR_NUMERIC);
@@ -274,7 +274,7 @@ static void what_it_refuses(void **state)
     rf_dataset_free(data);
 }
 
-static void a_checkpoint_has_one_user_and_one_training(void **state)
+static void a_checkpoint_belongs_to_one_process_and_training(void **state)
 {
     (void)state;
     char dir[RF_PATH_MAX], inside[RF_PATH_MAX];
@@ -284,7 +284,7 @@ static void a_checkpoint_has_one_user_and_one_training(void **state)
     scratch_path(inside, dir, "ck");
     json_t *identity = json_pack("{s:s}", "seed", "1");
     assert_int_equal(rf_checkpoint_open(&mine, inside, false, identity, &err), RF_OK);
-    pid_t child = fork(); /* a lock is a process's */
+    pid_t child = fork(); /* locks belong to a process */
     if (child == 0) {
         rf_checkpoint other;
         _exit(rf_checkpoint_open(&other, inside, true, identity, NULL) == RF_ERR_ARG ? 0
@@ -301,10 +301,11 @@ static void a_checkpoint_has_one_user_and_one_training(void **state)
     o.checkpoint = inside;
     rf_model *m = train(data, &o);
     rf_model_free(m);
-    assert_null(rf_train(data, NULL, &o, &err)); /* not over an older one unasked */
+    assert_null(
+        rf_train(data, NULL, &o, &err)); /* an older checkpoint is not overwritten */
     assert_error(&err, RF_ERR_ARG, "holds the checkpoint", "resume");
     o.resume = true;
-    o.epochs = 5;
+    o.settings = QUICK "epochs=5";
     assert_null(rf_train(data, NULL, &o, &err));
     assert_error(&err, RF_ERR_ARG, "another training", "known.epochs was 4, is now 5");
     rf_dataset_free(data);
@@ -315,13 +316,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_and_cache_change_nothing),
-        cmocka_unit_test(train_layers_says_what_learns),
-        cmocka_unit_test(it_stops_when_dev_says_so),
-        cmocka_unit_test(it_stops_when_asked),
+        cmocka_unit_test(train_layers_sets_what_is_tuned),
+        cmocka_unit_test(patience_ends_training),
+        cmocka_unit_test(stop_requests_are_honoured),
         cmocka_unit_test(each_switch_changes_the_heads_only),
-        cmocka_unit_test(odd_data_trains),
-        cmocka_unit_test(what_it_refuses),
-        cmocka_unit_test(a_checkpoint_has_one_user_and_one_training),
+        cmocka_unit_test(tiny_data_trains),
+        cmocka_unit_test(invalid_input_is_refused),
+        cmocka_unit_test(a_checkpoint_belongs_to_one_process_and_training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void fill(float *x, size_t n, uint64_t key, float spread)
         x[i] = spread * (2.0f * rf_rng_uniform(&r) - 1.0f);
 }
 
-/* The tables there are; the second may be missing. */
+/* The tables; the second may be missing. */
 static size_t tables(const rf_train_table *t[2])
 {
     t[0] = rf_train_portable();
@@ -107,7 +107,7 @@ static void normal_is_normal(void **state)
     assert_true(fabs(sum[4] / m - 3.0) < 5.0 * sqrt(96.0 / m));
     assert_true(fabs(within / m - 0.6826895) < 5.0 * 0.4655 / sqrt(m));
     assert_true(fabs(together / m) < 5.0 / sqrt(m));
-    float y[7]; /* the first values do not depend on how many are asked for */
+    float y[7]; /* the first values do not depend on n */
     rf_train_kernels()->normal(y, 7, 11);
     assert_memory_equal(x, y, sizeof y);
     free(x);
@@ -143,7 +143,7 @@ static void layernorm_and_its_gradient(void **state)
             fill(gain, n, 22, 1.0f);
             fill(shift, n, 23, 1.0f);
             fill(b, rows * n, 24, 1.0f);
-            t[v]->layernorm_keep(c, hat, rstd, a, gain, shift, rows, n, 1e-3f);
+            t[v]->layernorm_saving(c, hat, rstd, a, gain, shift, rows, n, 1e-3f);
             t[v]->layernorm_back(dx, b, hat, rstd, gain, rows, n);
             for (size_t r = 0; r < rows; r++) {
                 const float *x = a + r * n, *dy = b + r * n;
@@ -209,7 +209,7 @@ static void layouts_put_every_number_in_its_place(void **state)
                 }
             for (size_t j = cols; j % 16; j++) /* padding */
                 assert_true(c[(j / 16 * rows) * 16 + j % 16] == 0.0f);
-            t[v]->turn_panels(b, d, rows, cols); /* strips of W are panels of W^T */
+            t[v]->transpose_panels(b, d, rows, cols); /* strips of W are panels of W^T */
             assert_memory_equal(b, c, rf_panels_floats(cols, rows) * sizeof *b);
             rf_panels_unpack(b, d, rows, cols);
             assert_memory_equal(a, b, rows * cols * sizeof *a);
@@ -261,8 +261,8 @@ static void both_variants_give_the_same_bits(void **state)
     p->gelu_back(b, a, x, MOST);
     f->gelu_back(c, a, x, MOST);
     assert_memory_equal(b, c, sizeof b);
-    p->layernorm_keep(b, x, rstd[0], a, d, d, 64, 100, 1e-12f);
-    f->layernorm_keep(c, y, rstd[1], a, d, d, 64, 100, 1e-12f);
+    p->layernorm_saving(b, x, rstd[0], a, d, d, 64, 100, 1e-12f);
+    f->layernorm_saving(c, y, rstd[1], a, d, d, 64, 100, 1e-12f);
     assert_memory_equal(b, c, sizeof b);
     assert_memory_equal(x, y, sizeof x);
     p->layernorm_back(b, a, x, rstd[0], a, 64, 100);
@@ -271,8 +271,8 @@ static void both_variants_give_the_same_bits(void **state)
 }
 
 /* A dense layer that learns, on shapes with and without whole panels, in two parts, its
- * rows left by two "threads": gradients against double, one step of Adam, and the turned
- * copy kept in step. */
+ * rows stored by two "threads": gradients against double, one step of Adam, and the
+ * transposed copy kept in step. */
 static void linear_learns(void **state)
 {
     (void)state;
@@ -286,7 +286,7 @@ static void linear_learns(void **state)
         rf_panels_pack(w, a, out, in);
         fill(bias, out, 62, 1.0f);
         assert_int_equal(rf_linear_init(&l, w, bias, out, in, rows, &err), RF_OK);
-        rf_linear_turn(&l);
+        rf_linear_transpose(&l);
         float *x = malloc(2 * rows * in * sizeof *x);
         float *dy = malloc(2 * rows * out * sizeof *dy);
         float *y = malloc(rows * out * sizeof *y), *dx = calloc(rows * in, sizeof *dx);
@@ -312,8 +312,8 @@ static void linear_learns(void **state)
         }
         for (size_t part = 0; part < 2; part++) {
             const float *px = x + part * rows * in, *pd = dy + part * rows * out;
-            rf_linear_leave(&l, px + 11 * in, pd + 11 * out, 11, rows - 11);
-            rf_linear_leave(&l, px, pd, 0, 11);
+            rf_linear_store(&l, px + 11 * in, pd + 11 * out, 11, rows - 11);
+            rf_linear_store(&l, px, pd, 0, 11);
             const rf_adam adam = {0.01f, 0.9f, 0.999f, 1e-6f, 0.0f, 10.0f, 1000.0f};
             for (size_t i = rf_linear_blocks(&l); i-- > 0;)
                 rf_linear_update(&l, i, rows, part > 0, part > 0 ? &adam : NULL);
@@ -335,10 +335,11 @@ static void linear_learns(void **state)
                 assert_true(fabs((double)(a[o * in + i] - c[o * in + i]) - step) < 1e-4);
             }
         }
-        float *turned = malloc(rf_panels_floats(in, out) * sizeof *turned);
-        rf_train_portable()->turn_panels(turned, w, out, in);
-        assert_memory_equal(turned, l.turned, rf_panels_floats(in, out) * sizeof *turned);
-        free(turned);
+        float *transposed = malloc(rf_panels_floats(in, out) * sizeof *transposed);
+        rf_train_portable()->transpose_panels(transposed, w, out, in);
+        assert_memory_equal(transposed, l.transposed,
+                            rf_panels_floats(in, out) * sizeof *transposed);
+        free(transposed);
         free(x);
         free(dy);
         free(y);

@@ -11,7 +11,7 @@
 
 #include "encoder/safetensors.h"
 #include "near.h"
-#include "open/neighbours.h"
+#include "num/neighbours.h"
 #include "scratch.h"
 
 #include <stdio.h>
@@ -246,7 +246,7 @@ static void odd_sets(void **state)
         }
 }
 
-/* Two heaps of equal points stay two heaps: each point is nearer to all of its own. */
+/* Two clusters of equal points stay apart: each point is nearer to all of its own. */
 static void duplicates_stay_together(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* test_tune.c - stage 1 against PyTorch: loss, every gradient, ten optimiser steps; and
- * the promise of the same bits for any number of threads and after a resumption */
-#include "known/tune.h"
+/* test_tune.c - stage 1 against PyTorch: loss, every gradient, ten optimiser steps;
+ * and the same bits for any number of threads and after resuming */
+#include "stages/fine_tune.h"
 #include "base/memory.h"
 #include "near.h"
 #include "num/panels.h"
@@ -50,8 +50,7 @@ static float scalar(const rf_tensor *t)
     return x;
 }
 
-/* ---- A tiny encoder whose layers are the golden file's ------------------------------
- */
+/* ---- A tiny encoder with the layers of the golden file ----------------------------- */
 
 typedef struct fixture {
     const char *c, *d; /* configuration, dropout variant */
@@ -61,9 +60,10 @@ typedef struct fixture {
     rf_activations a, none;
     uint32_t labels[16];
     rf_team *team;
-    rf_tune_options o;
+    rf_settings o;
+    uint64_t seed;
     rf_objective *objective;
-    rf_tune *t;
+    rf_fine_tune *t;
     float *owned[64];
     size_t n_owned;
 } fixture;
@@ -90,13 +90,13 @@ static const spelling dense_names[] = {
     {"down", {"output.dense"}},
 };
 
-/* Rows of all parts under one another: weights (kind "weight") or biases. */
+/* The rows of all parts stacked: weights (kind "weight") or biases. */
 static float *stacked(const char *c, const char *what, const char *prefix,
                       const spelling *s, const char *kind, size_t *rows, size_t *cols)
 {
     float *all = NULL;
     size_t n = 0;
-    *rows = 0;
+    *rows = *cols = 0;
     for (size_t i = 0; i < 3 && s->theirs[i]; i++) {
         char name[128];
         snprintf(name, sizeof name, "%s%s.%s", prefix, s->theirs[i], kind);
@@ -199,44 +199,44 @@ static void set_up(fixture *f, const char *c, const char *d, size_t threads)
 
     int32_t *seed = integers(tensor("%s%s%s", "seed", "", ""));
     float *adam = floats(tensor("%s%s%s", "adam", "", ""));
-    rf_tune_options o = {.seed = (uint64_t)(uint32_t)seed[0] | (uint64_t)(uint32_t)seed[1]
-                                                                   << 32,
-                         .epochs = 10,
-                         .batch = 7, /* one step per epoch: ten in all */
-                         .patience = 100,
-                         .encoder_rate = adam[0],
-                         .known_rate = adam[1],
-                         .decay = adam[5],
-                         .warmup = 0.2f,
-                         .dropout = scalar(tensor("%s.%s.%s", c, d, "dropout"))};
+    f->seed = (uint64_t)(uint32_t)seed[0] | (uint64_t)(uint32_t)seed[1] << 32;
+    rf_settings o = {.epochs = 10,
+                     .batch = 7, /* one step per epoch: ten in all */
+                     .patience = 100,
+                     .encoder_rate = adam[0],
+                     .known_rate = adam[1],
+                     .weight_decay = adam[5],
+                     .warmup = 0.2f,
+                     .dropout = scalar(tensor("%s.%s.%s", c, d, "dropout"))};
     free(seed);
     free(adam);
     f->o = o;
     f->team = rf_team_new(threads, &err);
     assert_non_null(f->team);
-    f->t = rf_tune_new(&f->e, live, &f->known, (rf_labelled){&f->a, f->labels},
-                       (rf_labelled){&f->none, NULL}, NULL, &o, f->team, &err);
+    f->t =
+        rf_fine_tune_new(&f->e, live, &f->known, (rf_labelled){&f->a, f->labels},
+                         (rf_labelled){&f->none, NULL}, NULL, &o, f->seed, f->team, &err);
     assert_non_null(f->t);
-    assert_int_equal(rf_tune_steps(f->t), 10);
+    assert_int_equal(rf_fine_tune_steps(f->t), 10);
 }
 
-/* The same, but with the classifier and its loss given from outside. */
+/* The same, with the classifier and its loss as an external objective. */
 static void set_up_objective(fixture *f, const char *c, const char *d, size_t threads)
 {
     rf_error err;
     set_up(f, c, d, threads);
-    rf_tune_free(f->t);
+    rf_fine_tune_free(f->t);
     f->objective = plain_objective(&f->known, f->o.batch);
     assert_non_null(f->objective);
-    f->t =
-        rf_tune_new(&f->e, f->e.config.layers, &f->known, (rf_labelled){&f->a, f->labels},
-                    (rf_labelled){&f->none, NULL}, f->objective, &f->o, f->team, &err);
+    f->t = rf_fine_tune_new(
+        &f->e, f->e.config.layers, &f->known, (rf_labelled){&f->a, f->labels},
+        (rf_labelled){&f->none, NULL}, f->objective, &f->o, f->seed, f->team, &err);
     assert_non_null(f->t);
 }
 
 static void tear_down(fixture *f)
 {
-    rf_tune_free(f->t);
+    rf_fine_tune_free(f->t);
     rf_objective_free(f->objective);
     rf_team_free(f->team);
     rf_known_release(&f->known);
@@ -258,11 +258,11 @@ static size_t batch(const fixture *f, size_t step, uint32_t *rows)
     return t->count;
 }
 
-static const rf_tune_array *array(fixture *f, const char *what, const char *name)
+static const rf_fine_tune_array *array(fixture *f, const char *what, const char *name)
 {
     char full[64];
     size_t n;
-    const rf_tune_array *a = rf_tune_arrays(f->t, &n);
+    const rf_fine_tune_array *a = rf_fine_tune_arrays(f->t, &n);
     snprintf(full, sizeof full, "%s.%s", what, name);
     for (size_t i = 0; i < n; i++)
         if (strcmp(a[i].name, full) == 0)
@@ -271,7 +271,8 @@ static const rf_tune_array *array(fixture *f, const char *what, const char *name
     return NULL;
 }
 
-/* Largest difference of got * scale and want, by the largest value in want. */
+/* Largest difference between got * scale and want, relative to the largest value in
+ * want. */
 static double worst(const float *got, const float *want, size_t n, float scale)
 {
     double d = 0.0, top = 0.0;
@@ -319,7 +320,7 @@ static void compare_all(fixture *f, const char *ours, const char *theirs, float 
             memcpy(name + strlen(name) - 6, "bias", 5);
             const float *b = array(f, ours, name)->data;
             if (strcmp(s->ours, "qkv") ==
-                0) { /* the key's gradient is nothing but noise */
+                0) { /* the gradient of the key's bias is only noise */
                 d = fmax(worst(b, want, out / 3, scale),
                          worst(b + 2 * out / 3, want + 2 * out / 3, out / 3, scale));
             } else {
@@ -352,7 +353,7 @@ static void compare_all(fixture *f, const char *ours, const char *theirs, float 
 
 /* After the first step Adam's first moment is a tenth of the gradient. Tolerance: 2e-5 of
  * the tensor's largest value; single precision gives some 1e-6. */
-static void gradients_are_those_of_pytorch(void **state)
+static void gradients_match_pytorch(void **state)
 {
     (void)state;
     static const char *const cs[] = {"A", "B"}, *const ds[] = {"d0", "d1"};
@@ -361,7 +362,7 @@ static void gradients_are_those_of_pytorch(void **state)
         uint32_t rows[8];
         (i < 4 ? set_up : set_up_objective)(&f, cs[i / 2 % 2], ds[i % 2], 1);
         size_t n = batch(&f, 0, rows);
-        double loss = rf_tune_step(f.t, rows, n, 0);
+        double loss = rf_fine_tune_step(f.t, rows, n, 0);
         double want = (double)scalar(tensor("%s.%s.%s", f.c, f.d, "loss"));
         if (!(fabs(loss - want) <= 2e-6 * (1.0 + want)))
             fail_msg("%s %s: loss %.8f, wanted %.8f", f.c, f.d, loss, want);
@@ -370,10 +371,10 @@ static void gradients_are_those_of_pytorch(void **state)
     }
 }
 
-/* Ten steps: losses to 1e-4, parameters to 2e-3 of the largest value (Adam divides by the
- * square root of a running square: what rounding does to a small gradient is amplified).
- */
-static void ten_steps_are_those_of_pytorch(void **state)
+/* Ten steps: losses to 1e-4, parameters to 2e-3 of the largest value (Adam divides by
+ * the square root of a running square: rounding errors of small gradients are
+ * amplified). */
+static void ten_steps_match_pytorch(void **state)
 {
     (void)state;
     static const char *const cs[] = {"A", "B"}, *const ds[] = {"d0", "d1"};
@@ -384,7 +385,7 @@ static void ten_steps_are_those_of_pytorch(void **state)
         float *losses = floats(tensor("%s.%s.%s", f.c, f.d, "losses"));
         for (size_t s = 0; s < 10; s++) {
             size_t n = batch(&f, s, rows);
-            double loss = rf_tune_step(f.t, rows, n, s);
+            double loss = rf_fine_tune_step(f.t, rows, n, s);
             if (!(fabs(loss - (double)losses[s]) <= 1e-4))
                 fail_msg("%s %s: loss %.7f at step %zu, wanted %.7f", f.c, f.d, loss, s,
                          (double)losses[s]);
@@ -400,17 +401,17 @@ static void the_schedule_is_linear(void **state)
     (void)state;
     float *want = floats(tensor("%s.%s%s", "A", "factors", ""));
     for (size_t s = 0; s < 10; s++)
-        assert_true(fabsf(rf_tune_factor(s, 10, 0.2f) - want[s]) < 1e-6f);
+        assert_true(fabsf(rf_fine_tune_factor(s, 10, 0.2f) - want[s]) < 1e-6f);
     free(want);
-    assert_true(rf_tune_factor(0, 1, 0.1f) > 0.0f); /* a single step learns something */
-    assert_true(rf_tune_factor(0, 1, 1.0f) > 0.0f);
+    assert_true(rf_fine_tune_factor(0, 1, 0.1f) > 0.0f); /* even a single step learns */
+    assert_true(rf_fine_tune_factor(0, 1, 1.0f) > 0.0f);
 }
 
 static uint64_t fingerprint(fixture *f)
 {
     size_t n;
     uint64_t h = 14695981039346656037u;
-    const rf_tune_array *a = rf_tune_arrays(f->t, &n);
+    const rf_fine_tune_array *a = rf_fine_tune_arrays(f->t, &n);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < a[i].n * sizeof(float); j++)
             h = (h ^ ((const unsigned char *)a[i].data)[j]) * 1099511628211u;
@@ -427,7 +428,7 @@ static void bits_do_not_depend_on_threads(void **state)
         size_t threads = 1 + 2 * (i % 3);
         (i < 3 ? set_up : set_up_objective)(&f, "A", "d1", threads);
         for (size_t k = 0; k < 4; k++)
-            assert_int_equal(rf_tune_epoch(f.t, NULL, NULL, &err), RF_OK);
+            assert_int_equal(rf_fine_tune_epoch(f.t, NULL, NULL, &err), RF_OK);
         uint64_t h = fingerprint(&f);
         if (threads == 1)
             first = h;
@@ -436,33 +437,33 @@ static void bits_do_not_depend_on_threads(void **state)
     }
 }
 
-/* Three epochs at a stretch, or one, then the arrays and the state carried over to a new
- * trainer, then two. */
-static void a_saved_state_goes_on_to_the_same_bits(void **state)
+/* Three epochs in one run against one epoch, a transfer of arrays and state to a new
+ * trainer, and two more. */
+static void a_restored_state_resumes_to_the_same_bits(void **state)
 {
     (void)state;
     fixture whole, first, second;
     rf_error err;
     set_up(&whole, "A", "d1", 1);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(rf_tune_epoch(whole.t, NULL, NULL, &err), RF_OK);
+        assert_int_equal(rf_fine_tune_epoch(whole.t, NULL, NULL, &err), RF_OK);
 
     set_up(&first, "A", "d1", 1);
-    assert_int_equal(rf_tune_epoch(first.t, NULL, NULL, &err), RF_OK);
+    assert_int_equal(rf_fine_tune_epoch(first.t, NULL, NULL, &err), RF_OK);
     set_up(&second, "A", "d1", 1);
     size_t n, m;
-    const rf_tune_array *from = rf_tune_arrays(first.t, &n);
-    const rf_tune_array *to = rf_tune_arrays(second.t, &m);
+    const rf_fine_tune_array *from = rf_fine_tune_arrays(first.t, &n);
+    const rf_fine_tune_array *to = rf_fine_tune_arrays(second.t, &m);
     assert_int_equal(n, m);
     for (size_t i = 0; i < n; i++) {
         assert_string_equal(from[i].name, to[i].name);
         memcpy(to[i].data, from[i].data, to[i].n * sizeof(float));
     }
-    *rf_tune_where(second.t) = *rf_tune_where(first.t);
-    rf_tune_refresh(second.t);
+    *rf_fine_tune_where(second.t) = *rf_fine_tune_where(first.t);
+    rf_fine_tune_refresh(second.t);
     tear_down(&first);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(rf_tune_epoch(second.t, NULL, NULL, &err), RF_OK);
+        assert_int_equal(rf_fine_tune_epoch(second.t, NULL, NULL, &err), RF_OK);
     assert_true(fingerprint(&second) == fingerprint(&whole));
     tear_down(&second);
     tear_down(&whole);
@@ -479,10 +480,10 @@ static void parts_add_up(void **state)
     set_up(&one, "A", "d0", 1);
     for (uint32_t i = 0; i < TEXTS; i++)
         rows[i] = i;
-    double want = rf_tune_step(one.t, rows, TEXTS, 0);
+    double want = rf_fine_tune_step(one.t, rows, TEXTS, 0);
 
     set_up(&many, "A", "d0", 2);
-    rf_tune_free(many.t);
+    rf_fine_tune_free(many.t);
     size_t tokens = many.a.offsets[TEXTS], width = many.a.width;
     rf_activations all = {.n_texts = TEXTS * COPIES,
                           .width = width,
@@ -498,24 +499,24 @@ static void parts_add_up(void **state)
         memcpy(all.states + i * tokens * width, many.a.states,
                tokens * width * sizeof(float));
     assert_true(all.offsets[TEXTS * COPIES] > 2048);
-    const rf_tune_options o = {.epochs = 10,
-                               .batch = TEXTS * COPIES,
-                               .patience = 10,
-                               .encoder_rate = 1e-3f,
-                               .known_rate = 1e-3f};
+    const rf_settings o = {.epochs = 10,
+                           .batch = TEXTS * COPIES,
+                           .patience = 10,
+                           .encoder_rate = 1e-3f,
+                           .known_rate = 1e-3f};
     rf_error err;
-    many.t = rf_tune_new(&many.e, many.e.config.layers, &many.known,
-                         (rf_labelled){&all, labels}, (rf_labelled){&many.none, NULL},
-                         NULL, &o, many.team, &err);
+    many.t = rf_fine_tune_new(
+        &many.e, many.e.config.layers, &many.known, (rf_labelled){&all, labels},
+        (rf_labelled){&many.none, NULL}, NULL, &o, 0, many.team, &err);
     assert_non_null(many.t);
-    double got = rf_tune_step(many.t, rows, TEXTS * COPIES, 0);
+    double got = rf_fine_tune_step(many.t, rows, TEXTS * COPIES, 0);
     assert_true(fabs(got - want) < 1e-5);
     size_t n;
-    const rf_tune_array *a = rf_tune_arrays(many.t, &n);
+    const rf_fine_tune_array *a = rf_fine_tune_arrays(many.t, &n);
     for (size_t i = 0; i < n; i++) {
         if (strncmp(a[i].name, "mean.", 5) != 0 || strstr(a[i].name, "qkv.bias"))
-            continue; /* the key's bias has no gradient but noise */
-        const rf_tune_array *w = array(&one, "mean", a[i].name + 5);
+            continue; /* the gradient of the key's bias is only noise */
+        const rf_fine_tune_array *w = array(&one, "mean", a[i].name + 5);
         double d = worst(a[i].data, w->data, w->n, 1.0f);
         if (!(d < 2e-5))
             fail_msg("%s off by %g", a[i].name, d);
@@ -532,14 +533,14 @@ static int stop_at_once(void *user, size_t done)
     return ++*(int *)user;
 }
 
-static void it_stops_when_asked(void **state)
+static void stop_requests_are_honoured(void **state)
 {
     (void)state;
     fixture f;
     rf_error err;
     int calls = 0;
     set_up(&f, "A", "d0", 2);
-    assert_int_equal(rf_tune_epoch(f.t, stop_at_once, &calls, &err), RF_ERR_STOPPED);
+    assert_int_equal(rf_fine_tune_epoch(f.t, stop_at_once, &calls, &err), RF_ERR_STOPPED);
     assert_int_equal(calls, 1);
     tear_down(&f);
 }
@@ -552,13 +553,13 @@ int main(void)
         return 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_those_of_pytorch),
-        cmocka_unit_test(ten_steps_are_those_of_pytorch),
+        cmocka_unit_test(gradients_match_pytorch),
+        cmocka_unit_test(ten_steps_match_pytorch),
         cmocka_unit_test(the_schedule_is_linear),
         cmocka_unit_test(bits_do_not_depend_on_threads),
-        cmocka_unit_test(a_saved_state_goes_on_to_the_same_bits),
+        cmocka_unit_test(a_restored_state_resumes_to_the_same_bits),
         cmocka_unit_test(parts_add_up),
-        cmocka_unit_test(it_stops_when_asked),
+        cmocka_unit_test(stop_requests_are_honoured),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     rf_safetensors_close(&golden);

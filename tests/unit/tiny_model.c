@@ -1,7 +1,10 @@
+/* tiny_model.c - the golden tiny encoder with random weights, as a model */
 #include "tiny_model.h"
 
+#include "ans/heads.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "methods/methods.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -52,6 +55,7 @@ rf_model *tiny_model_new(size_t classes, float shift)
     rf_error err = {0};
     rf_model *m = rf_model_new(&err);
     assert_non_null(m);
+    m->method = rf_method_find("heads");
     m->encoder = rf_encoder_load(GOLDEN_DIR "/tiny/encoder", &err);
     if (!m->encoder)
         fail_msg("%s", err.msg);
@@ -59,12 +63,12 @@ rf_model *tiny_model_new(size_t classes, float shift)
     m->max_tokens = 24;
     set_labels(m, classes);
     assert_int_equal(rf_known_init(&m->known, width, classes, &err), RF_OK);
-    assert_int_equal(rf_heads_init(&m->heads, width, classes, &err), RF_OK);
+    assert_int_equal(rf_heads_init(&m->state, width, classes, &err), RF_OK);
     rf_rng r = rf_rng_open(rf_rng_key(7, classes, 0, 0));
     fill(&r, m->known.dense_w, m->known.dense_b, width, width);
     fill(&r, m->known.out_w, m->known.out_b, classes, width);
     for (size_t c = 0; c < classes; c++) {
-        rf_head h = rf_head_at(&m->heads, c);
+        rf_head h = rf_head_at(&m->state, c);
         fill(&r, h.w1, h.b1, RF_HEAD_1, width);
         fill(&r, h.w2, h.b2, RF_HEAD_2, RF_HEAD_1);
         for (size_t j = 0; j < RF_HEAD_2; j++)

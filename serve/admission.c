@@ -1,0 +1,148 @@
+/* admission.c - checks on a request that need only its headers: framing, route, access */
+#include "service.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define BODIES_IN_MEMORY 64 /* of the maximum size, all requests together */
+
+const char *http_header(struct MHD_Connection *c, const char *name)
+{
+    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+bool admission_refuse_large(exchange *x)
+{
+    x->close = true;
+    return problem_set(&x->refusal, 413, "body_too_large",
+                       "the body is larger than %zu bytes", x->service->o.max_body_bytes);
+}
+
+bool admission_memory_full(exchange *x)
+{
+    service *s = x->service;
+    if (atomic_load(&s->bytes_held) / BODIES_IN_MEMORY < s->o.max_body_bytes)
+        return false;
+    return !problem_set(&x->refusal, 429, "queue_full",
+                        "too many requests and answers are in memory; try again later");
+}
+
+static bool has_method(const char *allow, const char *method)
+{
+    size_t len = strlen(method);
+    for (const char *at = allow; len && (at = strstr(at, method)); at += len)
+        if ((at == allow || at[-1] == ' ') && (at[len] == ',' || at[len] == '\0'))
+            return true;
+    return false;
+}
+
+/* ---- Framing ----------------------------------------------------------------------- */
+
+typedef struct framing {
+    unsigned lengths, codings; /* headers that say where the body ends */
+    unsigned hosts;            /* Host headers */
+    bool ambiguous;            /* a header that implementations read differently */
+} framing;
+
+static enum MHD_Result check_header(void *user, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"; /* RFC 9110, 5.6.2 */
+    (void)kind;
+    framing *f = user;
+    f->lengths += strcasecmp(name, "Content-Length") == 0;
+    f->hosts += strcasecmp(name, "Host") == 0;
+    if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        f->codings++;
+        f->ambiguous |= !value || strcasecmp(value, "chunked") != 0;
+    }
+    f->ambiguous |= strspn(name, token) != strlen(name); /* "Content-Length : 5" */
+    return MHD_YES;
+}
+
+/* Request smuggling: if a proxy and we disagree about where a request ends, part of its
+ * body becomes another request (RFC 9112, 6.3). Nor may the host be in doubt (3.2). */
+static bool check_framing(exchange *x, struct MHD_Connection *c, const char *version)
+{
+    framing f = {0};
+    MHD_get_connection_values(c, MHD_HEADER_KIND, check_header, &f);
+    bool old = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
+    if (f.lengths + f.codings < 2 && f.hosts < 2 && !f.ambiguous && !(old && f.codings))
+        return true;
+    x->close = x->refuse_now = true;
+    if (f.hosts > 1)
+        return problem_set(&x->refusal, 400, "bad_request",
+                           "found %u Host headers, wanted one", f.hosts);
+    return problem_set(&x->refusal, 400, "bad_request",
+                       "found headers that leave the end of the body in doubt, wanted "
+                       "one Content-Length, or Transfer-Encoding: chunked");
+}
+
+/* ---- Access ------------------------------------------------------------------------ */
+
+/* "localhost:8080", "127.0.0.1", "[::1]:80"; HTTP/1.0 may have no host. */
+static bool is_loopback_name(const char *host)
+{
+    if (!host)
+        return true;
+    size_t name = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    return (name == 9 && strncasecmp(host, "localhost", 9) == 0) ||
+           (name == 5 && strncmp(host, "[::1]", 5) == 0) ||
+           (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == name);
+}
+
+/* A server without a token serves anybody on this machine, and that includes a browser
+ * that runs other people's pages. So Host must be a loopback name (DNS rebinding makes
+ * other names resolve to us), and Origin our own page or an allowed one. */
+static bool check_origin(exchange *x, struct MHD_Connection *c)
+{
+    const serve_options *o = &x->service->o;
+    const char *host = http_header(c, "Host"), *origin = http_header(c, "Origin");
+    const char *scheme_end = origin ? strstr(origin, "://") : NULL;
+    if (x->service->tokens.n > 0 || o->insecure)
+        return true;
+    if (!is_loopback_name(host))
+        return problem_set(&x->refusal, 403, "forbidden",
+                           "found Host: %.80s, wanted a name of this machine; to serve "
+                           "others, require a token (--token-file) or use --insecure",
+                           host);
+    if (!origin || (scheme_end && host && strcasecmp(scheme_end + 3, host) == 0))
+        return true;
+    if (o->allow_origin &&
+        (strcmp(o->allow_origin, "*") == 0 || strcmp(o->allow_origin, origin) == 0))
+        return true;
+    return problem_set(&x->refusal, 403, "forbidden",
+                       "found Origin: %.80s, wanted our own page; --allow-origin admits "
+                       "another",
+                       origin);
+}
+
+bool admission_check(exchange *x, struct MHD_Connection *c, const char *url,
+                     const char *method, const char *version)
+{
+    service *s = x->service;
+    problem *p = &x->refusal;
+    if (!check_framing(x, c, version))
+        return false;
+    x->route = route_find(url);
+    if (!x->route)
+        return problem_set(p, 404, "not_found",
+                           "there is nothing here; see /openapi.json");
+    x->endpoint = x->route->endpoint;
+    if (!x->route->open && !check_origin(x, c))
+        return false;
+    if (strcmp(method, "OPTIONS") == 0 && s->o.allow_origin)
+        return true; /* browsers send it without the token */
+    if (!x->route->open && !tokens_allow(&s->tokens, http_header(c, "Authorization")))
+        return problem_set(p, 401, "unauthorized",
+                           "found no valid token, wanted Authorization: Bearer TOKEN");
+    if (!has_method(x->route->allow, method))
+        return problem_set(p, 405, "method_not_allowed", "wanted %s", x->route->allow);
+    const char *length = http_header(c, "Content-Length");
+    if (length && strtoull(length, NULL, 10) > s->o.max_body_bytes)
+        return admission_refuse_large(x);
+    x->takes_body = x->endpoint == ENDPOINT_CLASSIFY;
+    return !x->takes_body || !admission_memory_full(x);
+}

@@ -1,0 +1,261 @@
+/*
+ * ans_method.c - ANS, the default: a prior for every class, corrected by heads
+ *
+ * The prior (ans/prior.h) needs no training and is right with five texts a class. A head
+ * learns what the prior cannot say, but needs some fifty texts for that. So a class's
+ * margin is a weighted mean of both, and its number of texts decides the weight: from the
+ * prior alone for small classes to mostly the head for large ones. Both are on one scale,
+ * on which other classes' texts are at 0 on average and the class's own at RF_PRIOR_UNIT.
+ */
+#include "ans/ans.h"
+#include "ans/prior.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Chosen on draws that no result uses (docs/RESULTS.md). */
+#define HEAD_FROM 50    /* texts of a class: up to these the head has no say */
+#define HEAD_FULL 100   /* from these on it has all the say it gets */
+#define HEAD_MOST 0.65f /* that much */
+
+/* Where fences start, before anything is known about texts of no class: between the
+ * texts of a class and those of others. */
+#define FIRST_FENCE (0.4f * RF_PRIOR_UNIT)
+
+#define SCALED_ROWS 600 /* training rows by which the heads are scaled */
+
+enum { PRIOR = RF_HEAD_PARTS, SHARE = PRIOR + RF_PRIOR_ARRAYS, ARRAYS };
+
+/* ---- Fitting ----------------------------------------------------------------------- */
+
+static float head_share(size_t rows)
+{
+    return rows <= HEAD_FROM ? 0.0f
+           : rows >= HEAD_FULL
+               ? HEAD_MOST
+               : HEAD_MOST * (float)(rows - HEAD_FROM) / (float)(HEAD_FULL - HEAD_FROM);
+}
+
+/* Mean margin of the trained heads on texts of their own class and of others. */
+typedef struct level {
+    double own, others;
+} level;
+
+typedef struct level_job {
+    const rf_method_state *state;
+    const rf_fit *in;
+    const float *share, *z; /* z: the rows [rows, width] */
+    const uint32_t *class_of;
+    size_t rows;
+    level *sum;     /* [classes] */
+    size_t *own;    /* [classes] rows */
+    float *margins; /* [rows, classes] */
+    float *scratch;
+} level_job;
+
+static void measure_heads(void *arg, size_t member, size_t members)
+{
+    const level_job *j = arg;
+    size_t classes = j->in->classes;
+    for (size_t c = member; c < classes; c += members) {
+        if (j->share[c] == 0.0f)
+            continue;
+        rf_heads_score(j->state, j->z, j->rows, c, c + 1, j->margins,
+                       j->scratch + member * RF_SCORE_SCRATCH);
+        for (size_t i = 0; i < j->rows; i++) {
+            double margin = (double)j->margins[i * classes + c];
+            bool own = j->class_of[i] == c;
+            *(own ? &j->sum[c].own : &j->sum[c].others) += margin;
+            j->own[c] += own;
+        }
+    }
+}
+
+/* The average over heads of their mean margins on own and other texts. */
+static rf_status measure_level(const rf_method_state *state, const rf_fit *in, level *out,
+                               rf_error *err)
+{
+    size_t d = in->width, classes = in->classes;
+    size_t rows = in->rows < SCALED_ROWS ? in->rows : SCALED_ROWS;
+    size_t threads = rf_team_size(in->team);
+    float *z = rf_floats_new(rows * (d + classes) + threads * RF_SCORE_SCRATCH);
+    uint32_t *class_of = calloc(rows, sizeof *class_of);
+    level_job j = {.state = state,
+                   .in = in,
+                   .share = state->arrays[SHARE].data,
+                   .z = z,
+                   .class_of = class_of,
+                   .rows = rows};
+    j.sum = calloc(classes, sizeof *j.sum);
+    j.own = calloc(classes, sizeof *j.own);
+    rf_status st = z && class_of && j.sum && j.own
+                       ? RF_OK
+                       : rf_fail_nomem(err, rows * (d + classes) * sizeof *z, "margins");
+    if (st == RF_OK) {
+        for (size_t i = 0; i < rows; i++) {
+            size_t row = i * in->rows / rows;
+            memcpy(z + i * d, in->z + row * d, d * sizeof *z);
+            class_of[i] = in->class_of[row];
+        }
+        j.margins = z + rows * d;
+        j.scratch = j.margins + rows * classes;
+        rf_team_run(in->team, measure_heads, &j);
+    }
+    double own = 0.0, others = 0.0, n_own = 0.0, n_others = 0.0;
+    for (size_t c = 0; c < classes && st == RF_OK; c++) {
+        if (j.share[c] == 0.0f)
+            continue;
+        own += j.sum[c].own;
+        others += j.sum[c].others;
+        n_own += (double)j.own[c];
+        n_others += (double)(rows - j.own[c]);
+    }
+    *out = (level){n_own > 0.0 ? own / n_own : 0.0,
+                   n_others > 0.0 ? others / n_others : 0.0};
+    free(z);
+    free(class_of);
+    free(j.sum);
+    free(j.own);
+    return st;
+}
+
+/* Scales prior and head of each class by their shares. A head's last layer is linear, so
+ * its scale and level go into the weights. */
+static rf_status combine(rf_method_state *state, const rf_fit *in, rf_error *err)
+{
+    level l;
+    rf_status st = measure_level(state, in, &l, err);
+    if (st != RF_OK)
+        return st;
+    double gap = l.own - l.others > 1.0 ? l.own - l.others : 1.0;
+    for (size_t c = 0; c < in->classes; c++) {
+        float share = state->arrays[SHARE].data[c];
+        const rf_head head = rf_head_at(state, c);
+        float scale = (float)((double)(share * RF_PRIOR_UNIT) / gap);
+        for (size_t i = 0; i < RF_HEAD_2; i++)
+            head.w3[i] *= scale;
+        *head.b3 = share > 0.0f ? (float)((double)*head.b3 - l.others) * scale : 0.0f;
+        rf_prior_scale(state, PRIOR, c, 1.0f - share);
+        rf_prior_add(state, PRIOR, c, -FIRST_FENCE);
+    }
+    return RF_OK;
+}
+
+static rf_status fit_both(rf_method_state *state, const rf_fit *in, rf_error *err)
+{
+    bool *untrained = calloc(in->classes, sizeof *untrained);
+    if (!untrained)
+        return rf_fail_nomem(err, in->classes, "the classes");
+    for (size_t c = 0; c < in->classes; c++)
+        untrained[c] = head_share(in->stats->rows[c]) == 0.0f;
+    rf_fit with = *in;
+    with.untrained = untrained;
+    rf_status st = rf_ans_fit(state, &with, err); /* makes the block */
+    free(untrained);
+    if (st == RF_OK)
+        st = rf_method_state_room(state, SHARE, in->classes, 1, err);
+    if (st == RF_OK)
+        st = rf_prior_fit(state, PRIOR, in, err);
+    for (size_t c = 0; c < in->classes && st == RF_OK; c++)
+        state->arrays[SHARE].data[c] = head_share(in->stats->rows[c]);
+    return st == RF_OK ? combine(state, in, err) : st;
+}
+
+/* ---- Judging ----------------------------------------------------------------------- */
+
+static rf_status prepare(rf_method_state *state, rf_error *err)
+{
+    for (size_t c = 0; c < state->classes; c++) {
+        float share = state->arrays[SHARE].data[c];
+        if (!(share >= 0.0f && share <= 1.0f))
+            return rf_fail(err, RF_ERR_FORMAT, 0,
+                           "ans: found a head's share of %g, wanted 0 to 1",
+                           (double)share);
+    }
+    state->prepared = rf_prior_new(state, PRIOR, err);
+    return state->prepared ? RF_OK : err ? err->code : RF_ERR_NOMEM;
+}
+
+static void release(rf_method_state *state)
+{
+    rf_prior_free(state->prepared);
+    state->prepared = NULL;
+}
+
+/* view needs a column more for each class, and what the head adds. */
+static size_t scratch_of(const rf_method_state *state)
+{
+    size_t prior = rf_prior_scratch(state->width) + RF_JUDGE_ROWS * (state->classes + 1);
+    return prior > RF_SCORE_SCRATCH ? prior : RF_SCORE_SCRATCH;
+}
+
+static void score_prior(const rf_method_state *state, const float *z, size_t n,
+                        float *margins, float *scratch)
+{
+    rf_prior_score(state->prepared, z, n, margins, scratch);
+}
+
+static void add_head(const rf_method_state *state, size_t fence, const float *z, size_t n,
+                     float *margins, float *scratch)
+{
+    const rf_head head = rf_head_at(state, fence);
+    float *h1 = scratch, *h2 = h1 + RF_SCORE_ROWS * RF_HEAD_1, g[RF_SCORE_ROWS];
+    if (state->arrays[SHARE].data[fence] == 0.0f)
+        return;
+    for (size_t from = 0; from < n; from += RF_SCORE_ROWS) {
+        size_t some = n - from < RF_SCORE_ROWS ? n - from : RF_SCORE_ROWS;
+        rf_head_forward(&head, state->width, z + from * state->width, some, NULL, h1, h2,
+                        g, 1);
+        for (size_t i = 0; i < some; i++)
+            margins[(from + i) * state->classes + fence] += g[i];
+    }
+}
+
+/* The prior's constant holds the fence: what is packed for scoring points to it. */
+static void move_fence(rf_method_state *state, size_t fence, float offset)
+{
+    rf_prior_add(state, PRIOR, fence, offset);
+}
+
+static void view_fence(const rf_method_state *state, size_t fence, const float *z,
+                       size_t n, float *hidden, float *margins, float *scratch)
+{
+    const rf_head head = rf_head_at(state, fence);
+    float *all = scratch + rf_prior_scratch(state->width);
+    score_prior(state, z, n, all, scratch);
+    rf_head_forward(&head, state->width, z, n, NULL, scratch, hidden, margins, 1);
+    for (size_t i = 0; i < n; i++)
+        margins[i] += all[i * state->classes + fence];
+}
+
+/* ---- The method -------------------------------------------------------------------- */
+
+static const rf_method_array arrays[ARRAYS] = {
+    RF_HEAD_ARRAY_ROWS, RF_PRIOR_ARRAY_ROWS, {"share", 1, {RF_DIM_CLASSES}}};
+
+const rf_method rf_method_ans = {
+    .name = "ans",
+    .title = "ANS",
+    .summary = "adaptive negative samples: heads that correct a prior for each class "
+               "(the default)",
+    .blends_layers = true,
+    .head_settings = true,
+    .cross_fits = true,
+    .takes_open_texts = true,
+    .trains_by_class = true,
+    .arrays = arrays,
+    .n_arrays = ARRAYS,
+    .room = rf_heads_init,
+    .fit = fit_both,
+    .prepare = prepare,
+    .release = release,
+    .scratch = scratch_of,
+    .base = score_prior,
+    .score = add_head,
+    .move_fence = move_fence,
+    .view_width = RF_HEAD_2,
+    .view = view_fence,
+    .negatives = rf_ans_negatives,
+};

@@ -1,0 +1,125 @@
+/* evaluate.c - measure how often a model is right about labelled texts */
+#include "answer/metrics.h"
+#include "answer/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows of a data set for the session, with their classes in the model. */
+typedef struct rows {
+    size_t n;
+    const char **texts;     /* [n] */
+    size_t *lens;           /* [n] */
+    size_t *truth;          /* [classes of the data] class of the model, or RF_OPEN */
+    rf_margin_row *margins; /* [n] filled as the answers come */
+} rows;
+
+static void release_rows(rows *r)
+{
+    free(r->texts);
+    free(r->lens);
+    free(r->truth);
+    free(r->margins);
+}
+
+static rf_status gather_rows(rows *r, const rf_dataset *data, const rf_model *model,
+                             rf_error *err)
+{
+    size_t classes = rf_dataset_classes(data);
+    r->n = rf_dataset_rows(data);
+    r->texts = calloc(r->n + 1, sizeof *r->texts); /* + 1: not NULL if empty */
+    r->lens = calloc(r->n + 1, sizeof *r->lens);
+    r->truth = calloc(classes + 1, sizeof *r->truth);
+    r->margins = calloc(r->n + 1, sizeof *r->margins);
+    if (!r->texts || !r->lens || !r->truth || !r->margins)
+        return rf_fail_nomem(
+            err, r->n * (sizeof *r->texts + sizeof *r->lens + sizeof *r->margins),
+            "the rows to evaluate");
+    for (size_t i = 0; i < r->n; i++)
+        r->texts[i] = rf_dataset_text(data, i, &r->lens[i]);
+    for (size_t c = 0; c < classes; c++) {
+        const char *label = rf_dataset_label(data, c, NULL);
+        r->truth[c] = rf_model_find(model, label, strlen(label));
+    }
+    return RF_OK;
+}
+
+typedef struct tally {
+    const rf_dataset *data;
+    const size_t *truth;
+    rf_margin_row *margins;
+    rf_evaluation *into;
+    size_t row;
+} tally;
+
+static rf_status count_decision(void *user, const rf_decision *decision, rf_error *err)
+{
+    (void)err;
+    tally *t = user;
+    size_t truth = t->truth[rf_dataset_class(t->data, t->row)];
+    t->margins[t->row++] = (rf_margin_row){decision->margin, truth == RF_OPEN};
+    rf_evaluation_add(t->into, truth, decision->class_index);
+    rf_evaluation_add_confidence(t->into, truth == decision->class_index,
+                                 decision->confidence);
+    return RF_OK;
+}
+
+rf_status rf_evaluate(rf_session *session, const rf_dataset *data, rf_evaluation *out,
+                      rf_error *err)
+{
+    const rf_model *model = rf_session_model(session);
+    rows r = {0};
+    rf_status st = rf_evaluation_init(out, model->classes, err);
+    if (st == RF_OK)
+        st = gather_rows(&r, data, model, err);
+    if (st == RF_OK) {
+        tally t = {.data = data, .truth = r.truth, .margins = r.margins, .into = out};
+        st = rf_classify_all(session, r.texts, r.lens, r.n, count_decision, &t, err);
+    }
+    if (st == RF_OK) {
+        rf_evaluation_finish(out);
+        out->auroc = rf_auroc(r.margins, r.n);
+    } else {
+        rf_evaluation_release(out);
+    }
+    release_rows(&r);
+    return st;
+}
+
+static bool is_share(double x)
+{
+    return x >= 0.0 && x <= 1.0;
+}
+
+static bool take_interval(const json_t *interval, double *low, double *high)
+{
+    const json_t *ends[2] = {json_array_get(interval, 0), json_array_get(interval, 1)};
+    if (!json_is_number(ends[0]) || !json_is_number(ends[1]))
+        return false;
+    *low = json_number_value(ends[0]);
+    *high = json_number_value(ends[1]);
+    return is_share(*low) && is_share(*high) && *low <= *high;
+}
+
+bool rf_model_promise(const rf_model *model, rf_promise *out)
+{
+    const json_t *budget = json_object_get(model->summary, "budget");
+    const json_t *accept = json_object_get(budget, "expected_false_accept");
+    const json_t *reject = json_object_get(budget, "expected_false_reject");
+    rf_promise p = {
+        .max_accept = json_number_value(json_object_get(budget, "max_false_accept")),
+        .expected_accept = json_number_value(accept),
+        .max_reject = json_number_value(json_object_get(budget, "max_false_reject")),
+        .expected_reject = json_number_value(reject)};
+    if (!json_is_number(accept) || !is_share(p.expected_accept) ||
+        !is_share(p.max_accept) ||
+        !take_interval(json_object_get(budget, "interval"), &p.accept_low,
+                       &p.accept_high))
+        return false;
+    p.tells_reject = json_is_number(reject) && is_share(p.expected_reject) &&
+                     is_share(p.max_reject) &&
+                     take_interval(json_object_get(budget, "reject_interval"),
+                                   &p.reject_low, &p.reject_high);
+    *out = p;
+    return true;
+}

@@ -1,0 +1,25 @@
+/* clock.c - CLOCK_MONOTONIC as seconds, and for timed waits */
+#include "base/clock.h"
+
+double rf_clock_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+struct timespec rf_clock_after(double seconds)
+{
+    double at = rf_clock_seconds() + seconds;
+    time_t whole = (time_t)at;
+    return (struct timespec){whole, (long)(1e9 * (at - (double)whole))};
+}
+
+void rf_clock_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}

@@ -1,0 +1,159 @@
+/*
+ * best_fence.c - the offset at which answers to held-out and hidden texts are best
+ *
+ * Every text counts 1 / sqrt(texts of its class): a class of many texts weighs more than
+ * one of few, but not as much as its share. Open texts together have a share of
+ * OPEN_SHARE; of it, n open texts that came with the training data have n / (n +
+ * GIVEN_ROWS), and the texts of hidden classes the rest. F1 alone would let in too many,
+ * accuracy alone too few (docs/RESULTS.md). The curve over the offsets is smoothed, as
+ * its highest point is partly luck.
+ */
+#include "folds/cross_fit.h"
+
+#include "base/memory.h"
+#include "num/vectors.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPEN_SHARE 0.55
+#define GIVEN_ROWS 50.0
+#define OFFSETS 199   /* tried: quantiles of the margins */
+#define SMOOTH_SD 8.0 /* in offsets */
+#define SMOOTH_REACH 24
+
+/* All outcomes with their weights. */
+typedef struct answers {
+    size_t n, classes;
+    const rf_outcome **row;                /* [n] */
+    double *weight;                        /* [n] all together 1 */
+    double *support, *predicted, *correct; /* [classes + 1] open last */
+} answers;
+
+static void release_answers(answers *a)
+{
+    free(a->row);
+    free(a->weight);
+    free(a->support);
+}
+
+static size_t truth_of(const answers *a, size_t i)
+{
+    return a->row[i]->hidden ? a->classes : a->row[i]->truth;
+}
+
+/* Whatever it returns, the caller releases. */
+static rf_status take_answers(answers *a, const rf_outcomes *folds, size_t n_folds,
+                              size_t classes, rf_error *err)
+{
+    size_t n = 0, *count = calloc(2 * classes, sizeof *count);
+    for (size_t f = 0; f < n_folds; f++)
+        n += folds[f].n + folds[f].n_given;
+    *a = (answers){.classes = classes};
+    a->row = calloc(n + 1, sizeof *a->row);
+    a->weight = calloc(n + 1, sizeof *a->weight);
+    a->support = calloc(3 * (classes + 1), sizeof *a->support);
+    if (!count || !a->row || !a->weight || !a->support) {
+        free(count);
+        return rf_fail_nomem(err, n * sizeof *a->row, "the outcomes");
+    }
+    a->predicted = a->support + classes + 1;
+    a->correct = a->predicted + classes + 1;
+    for (size_t f = 0; f < n_folds; f++)
+        for (size_t i = 0; i < folds[f].n; i++)
+            if (isfinite(folds[f].row[i].margin[0])) {
+                a->row[a->n] = &folds[f].row[i];
+                count[2 * a->row[a->n]->truth + a->row[a->n]->hidden]++;
+                a->n++;
+            }
+    double sum[2] = {0.0, 0.0};
+    for (size_t i = 0; i < a->n; i++) {
+        const rf_outcome *row = a->row[i];
+        a->weight[i] = 1.0 / sqrt((double)count[2 * row->truth + row->hidden]);
+        sum[row->hidden] += a->weight[i];
+    }
+    size_t drawn = a->n;
+    for (size_t f = 0; f < n_folds; f++)
+        for (size_t i = 0; i < folds[f].n_given; i++)
+            if (isfinite(folds[f].given[i].margin[0]))
+                a->row[a->n++] = &folds[f].given[i];
+    double given = (double)(a->n - drawn), of_given = given / (given + GIVEN_ROWS);
+    for (size_t i = 0; i < a->n; i++) {
+        bool hidden = a->row[i]->hidden;
+        if (i >= drawn)
+            a->weight[i] = OPEN_SHARE * of_given / given;
+        else
+            a->weight[i] *=
+                (hidden ? OPEN_SHARE * (1.0 - of_given) : 1.0 - OPEN_SHARE) / sum[hidden];
+        a->support[truth_of(a, i)] += a->weight[i];
+    }
+    free(count);
+    return RF_OK;
+}
+
+/* The mean of F1 and accuracy, in per cent, if margins below `fence` are open. */
+static double value_at(const answers *a, float fence)
+{
+    double f1 = 0.0, right = 0.0;
+    size_t present = 0;
+    memset(a->predicted, 0, 2 * (a->classes + 1) * sizeof *a->predicted);
+    for (size_t i = 0; i < a->n; i++) {
+        size_t truth = truth_of(a, i);
+        size_t answer = a->row[i]->margin[0] >= fence ? a->row[i]->head[0] : a->classes;
+        a->predicted[answer] += a->weight[i];
+        if (answer == truth)
+            a->correct[truth] += a->weight[i];
+    }
+    for (size_t c = 0; c <= a->classes; c++) {
+        if (!(a->support[c] > 0.0))
+            continue;
+        f1 += 2.0 * a->correct[c] / (a->support[c] + a->predicted[c]);
+        right += a->correct[c];
+        present++;
+    }
+    return present ? 50.0 * (f1 / (double)present + right) : 0.0;
+}
+
+static double smoothed(const double *values, size_t at)
+{
+    double sum = 0.0, weights = 0.0;
+    for (int k = -SMOOTH_REACH; k <= SMOOTH_REACH; k++) {
+        long i = (long)at + k;
+        i = i < 0 ? 0 : i >= OFFSETS ? OFFSETS - 1 : i; /* the ends go on */
+        double w = exp(-0.5 * k * k / (SMOOTH_SD * SMOOTH_SD));
+        sum += w * values[i];
+        weights += w;
+    }
+    return sum / weights;
+}
+
+rf_status rf_best_fence(const rf_outcomes *folds, size_t n_folds, size_t classes,
+                        float *offset, double *value, rf_error *err)
+{
+    answers a;
+    double values[OFFSETS], fences[OFFSETS], best = -1.0;
+    rf_status st = take_answers(&a, folds, n_folds, classes, err);
+    double *margins = calloc(a.n + 1, sizeof *margins);
+    *offset = 0.0f;
+    if (st == RF_OK && !margins)
+        st = rf_fail_nomem(err, a.n * sizeof *margins, "the outcomes");
+    for (size_t i = 0; i < a.n && st == RF_OK; i++)
+        margins[i] = (double)a.row[i]->margin[0];
+    for (size_t i = 0; i < OFFSETS && a.n > 0 && st == RF_OK; i++) {
+        fences[i] = rf_quantile(margins, a.n, (double)(i + 1) / (OFFSETS + 1));
+        values[i] = value_at(&a, (float)fences[i]);
+    }
+    for (size_t i = 0; i < OFFSETS && a.n > 0 && st == RF_OK; i++) {
+        double v = smoothed(values, i);
+        if (v > best) {
+            best = v;
+            *offset = (float)-fences[i];
+        }
+    }
+    if (value)
+        *value = best;
+    free(margins);
+    release_answers(&a);
+    return st;
+}

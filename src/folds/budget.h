@@ -1,0 +1,72 @@
+/*
+ * budget.h - place the fences so that they keep a stated error budget
+ *
+ * --max-false-accept P: at most a share P of the texts of no class is accepted. Texts of
+ * hidden classes in the folds of pseudo_open.h represent them. The fences are as loose
+ * as that allows, but no looser than known texts need.
+ * --max-false-reject P: at most a share P of the texts of known classes, measured on rows
+ * that the folds hold out, is called open. The fences are as tight as that allows, but no
+ * tighter than open texts need.
+ * With both, the first places the fences, and the second must hold there.
+ *
+ *   rf_budget_check(t)                  before any work: can the data support the claim?
+ *   rf_budget_plan(&b, t, folds, n)     from the outcomes of the folds
+ *   ... stage 1, stage 2 without loosening ...
+ *   rf_budget_place(&b, t, folds, n)    moves the fences and estimates the rates
+ *   rf_budget_release(&b)
+ */
+#ifndef RF_FOLDS_BUDGET_H
+#define RF_FOLDS_BUDGET_H
+
+#include "base/json.h"
+#include "folds/pseudo_open.h"
+#include "folds/rates.h"
+
+typedef struct rf_budget {
+    double max_accept, max_reject; /* 0: none */
+    size_t classes;
+    double known_share; /* average share of the classes that a fold knows. The model knows
+                         * all, and every further fence accepts more, so the folds may use
+                         * only this share of the budget. 0 counts as 1 */
+    size_t open_rows, hidden_classes; /* each text counts once */
+    float common;                     /* added to every margin */
+    float *own;                       /* [classes] added as well; never above 0 */
+    rf_rate accept, recall, reject;   /* expected rates */
+    double *class_accept; /* [classes] share of hidden texts accepted as this one */
+} rf_budget;
+
+/* RF_ERR_ARG if the data cannot support the budget; the message says what is missing
+ * and what could be promised. */
+rf_status rf_budget_check(const rf_training *t);
+
+rf_status rf_budget_plan(rf_budget *b, const rf_training *t, const rf_outcomes *folds,
+                         size_t n_folds);
+rf_status rf_budget_place(rf_budget *b, rf_training *t, const rf_outcomes *folds,
+                          size_t n_folds);
+void rf_budget_release(rf_budget *b); /* accepts a zeroed struct */
+
+/* Moves the margins of outcomes by the fences of b: with offset 0 they give its
+ * answers. */
+void rf_budget_apply(const rf_budget *b, rf_outcomes *folds, size_t n_folds);
+
+/* "budget" of a model's summary; NULL without memory. */
+json_t *rf_budget_json(const rf_budget *b, const rf_model *m);
+
+/* ---- Parts, exposed for tests ------------------------------------------------------ */
+
+/* The largest offset at which, judging by n margins of open texts, a new one is
+ * accepted with probability at most `most`. Sorts the margins. */
+float rf_budget_loosest(float *margins, size_t n, double most);
+
+/* The smallest offset at which, judging by n margins of known texts, a new one is
+ * rejected with probability at most `most`. Sorts the margins. */
+float rf_budget_tightest(float *margins, size_t n, double most);
+
+/* Fills b->own and b->common from the folds: see budget.c. */
+rf_status rf_budget_fences(rf_budget *b, const rf_outcomes *folds, size_t n_folds,
+                           rf_error *err);
+
+/* The answer to a text with the fences of b: a class, or b->classes for open. */
+uint32_t rf_budget_answer(const rf_budget *b, const rf_outcome *row);
+
+#endif

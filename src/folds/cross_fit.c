@@ -1,0 +1,358 @@
+/* cross_fit.c - run the folds, place the fence, fit confidence, say what to expect */
+#include "folds/cross_fit.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/streams.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Up to this many rows per class the folds also try the encoder as it came: a handful of
+ * texts may teach it the wrong thing. */
+#define FEW_ROWS 40
+/* Points by which that must be better: in the short trainings of the folds the tuned
+ * layers are worse than in the whole one, by one to two points with few rows. */
+#define FROZEN_ADVANTAGE 2.0
+
+/* From so many open texts on that came with the training data, confidence and what to
+ * expect of open texts are measured on them and not on hidden classes. */
+#define ENOUGH_GIVEN 50
+
+#define PRIOR_TEXTS 4.0 /* see expected_right */
+
+#define PARTS_OF_A_FOLD 100 /* steps of the progress */
+
+/* ---- Running the folds ------------------------------------------------------------- */
+
+typedef struct fold_progress {
+    rf_training *t;
+    size_t fold, folds;
+    double start;
+} fold_progress;
+
+static int report(const fold_progress *p, double part, bool end)
+{
+    const rf_train_options *o = &p->t->o;
+    if (!o->progress)
+        return 0;
+    double now = rf_clock_seconds();
+    size_t total = p->folds * PARTS_OF_A_FOLD;
+    size_t done = p->fold * PARTS_OF_A_FOLD + (size_t)(part * PARTS_OF_A_FOLD);
+    const rf_train_event e = {.stage = RF_STAGE_FOLDS,
+                              .done = done,
+                              .total = total,
+                              .epoch = p->fold + (end ? 0 : 1),
+                              .epochs = p->folds,
+                              .epoch_end = end,
+                              .dev_accuracy = -1.0,
+                              .seconds = now - p->t->start,
+                              .seconds_left = done ? (now - p->start) / (double)done *
+                                                         (double)(total - done)
+                                                   : -1.0};
+    return o->progress(o->user, &e);
+}
+
+static int on_progress(void *user, double part)
+{
+    return report(user, 0.95 * part, false); /* mostly stage 1; what follows is short */
+}
+
+/* The outcomes of all folds with each of n blends: outcomes[i][fold]. */
+static rf_status run_folds(rf_training *t, const rf_fold_plan *plan, const float *blends,
+                           size_t n, rf_outcomes (*outcomes)[RF_MAX_FOLDS])
+{
+    fold_progress p = {.t = t, .folds = plan->folds, .start = rf_clock_seconds()};
+    rf_status st = RF_OK;
+    for (size_t f = 0; f < plan->folds && st == RF_OK; f++) {
+        rf_fold fold;
+        st = rf_fold_begin(&fold, t, plan, f, on_progress, &p);
+        if (st != RF_OK)
+            return st;
+        for (size_t i = 0; i < n && st == RF_OK; i++) {
+            rf_settings s = t->s;
+            s.blend = blends[i];
+            st = rf_fold_try(&fold, &s, &outcomes[i][f]);
+        }
+        rf_fold_end(&fold);
+        p.fold++;
+        if (st == RF_OK && report(&p, 0.0, true) != 0)
+            st = rf_fail(t->err, RF_ERR_STOPPED, 0, "training was stopped");
+    }
+    return st;
+}
+
+static bool has_known(const rf_outcomes *folds, size_t n)
+{
+    size_t known = 0;
+    for (size_t f = 0; f < n; f++)
+        known += folds[f].n - folds[f].n_hidden;
+    return known > 0;
+}
+
+rf_status rf_cross_fit_run(rf_cross_fit *c, rf_training *t)
+{
+    const size_t classes = t->model->classes;
+    rf_fold_plan plan;
+    *c = (rf_cross_fit){.classes = classes};
+    if (rf_cross_fit_impossible(t, c->why_not))
+        return RF_OK;
+    rf_status st = rf_fold_plan_cross(&plan, t, t->err);
+    if (st != RF_OK)
+        return st;
+    bool few = (t->train.n - t->train.n_open) / classes < FEW_ROWS;
+    const float blends[2] = {t->s.blend, 0.0f};
+    size_t n = few && t->s.train_layers > 0 && t->s.blend > 0.0f ? 2 : 1, chosen = 0;
+    rf_outcomes outcomes[2][RF_MAX_FOLDS] = {0};
+    float offset[2];
+    double value[2];
+    st = run_folds(t, &plan, blends, n, outcomes);
+    if (st == RF_OK && !has_known(outcomes[0], plan.folds)) {
+        snprintf(c->why_not, sizeof c->why_not, "no class has two texts");
+        n = 0;
+    }
+    for (size_t i = 0; i < n && st == RF_OK; i++)
+        st = rf_best_fence(outcomes[i], plan.folds, classes, &offset[i], &value[i],
+                           t->err);
+    if (st == RF_OK && n == 2 && value[1] > value[0] + FROZEN_ADVANTAGE)
+        chosen = 1;
+    if (st == RF_OK && n > 0) {
+        memcpy(c->outcomes, outcomes[chosen], sizeof c->outcomes);
+        memset(outcomes[chosen], 0, sizeof outcomes[chosen]);
+        c->folds = plan.folds;
+        t->s.blend = blends[chosen];
+        t->fence = offset[chosen];
+        c->offset = t->fence + t->s.fence_offset; /* where it ends up */
+    }
+    for (size_t i = 0; i < 2; i++)
+        for (size_t f = 0; f < RF_MAX_FOLDS; f++)
+            rf_outcomes_release(&outcomes[i][f]);
+    rf_fold_plan_release(&plan);
+    return st;
+}
+
+void rf_cross_fit_release(rf_cross_fit *c)
+{
+    for (size_t f = 0; f < RF_MAX_FOLDS; f++)
+        rf_outcomes_release(&c->outcomes[f]);
+    free(c->by_class);
+    *c = (rf_cross_fit){0};
+}
+
+/* ---- Confidence -------------------------------------------------------------------- */
+
+static size_t count_given(const rf_cross_fit *c)
+{
+    size_t n = 0;
+    for (size_t f = 0; f < c->folds; f++)
+        n += c->outcomes[f].n_given;
+    return n;
+}
+
+rf_status rf_cross_fit_calibrate(const rf_cross_fit *c, rf_training *t)
+{
+    size_t n = 0, all = 0, known = 0;
+    bool own = count_given(c) >= ENOUGH_GIVEN;
+    for (size_t f = 0; f < c->folds; f++)
+        n += c->outcomes[f].n + c->outcomes[f].n_given;
+    float *margin = rf_floats_new(n + 1);
+    float *best = rf_floats_new((n + 1) * RF_OUTCOME_HEADS);
+    uint8_t *is_known = calloc(n + 1, 1);
+    uint32_t *truth = calloc(n + 1, sizeof *truth);
+    rf_status st = margin && best && is_known && truth
+                       ? RF_OK
+                       : rf_fail_nomem(t->err, n * sizeof *best, "the outcomes");
+    for (size_t f = 0; f < c->folds && st == RF_OK; f++)
+        for (size_t i = 0; i < c->outcomes[f].n; i++) {
+            const rf_outcome *row = &c->outcomes[f].row[i];
+            if (!isfinite(row->margin[0]) || (own && row->hidden))
+                continue;
+            is_known[all] = !row->hidden;
+            margin[all++] = row->margin[0] + c->offset;
+            for (size_t k = 0; k < RF_OUTCOME_HEADS && !row->hidden; k++) {
+                best[known * RF_OUTCOME_HEADS + k] =
+                    isfinite(row->margin[k]) ? row->margin[k] : row->margin[0] - 1e3f;
+                if (row->head[k] == row->truth && isfinite(row->margin[k])) {
+                    truth[known] = (uint32_t)k;
+                    is_known[all - 1] = 2; /* its class is among the best */
+                }
+            }
+            known += is_known[all - 1] == 2;
+            is_known[all - 1] = is_known[all - 1] > 0;
+        }
+    for (size_t f = 0; f < c->folds && st == RF_OK; f++)
+        for (size_t i = 0; i < c->outcomes[f].n_given; i++)
+            if (isfinite(c->outcomes[f].given[i].margin[0]))
+                margin[all++] = c->outcomes[f].given[i].margin[0] + c->offset;
+    if (st == RF_OK && all > 0)
+        st = rf_calibration_fit_known(&t->model->calibration, margin, is_known, all,
+                                      t->err);
+    if (st == RF_OK && known > 0)
+        st = rf_calibration_fit_classes(&t->model->calibration, best, truth, known,
+                                        RF_OUTCOME_HEADS, t->err);
+    free(margin);
+    free(best);
+    free(is_known);
+    free(truth);
+    return st;
+}
+
+/* ---- What to expect ---------------------------------------------------------------- */
+
+/* The share of a class's texts that is answered right; a few texts prove little, so the
+ * average counts like PRIOR_TEXTS more. */
+static double expected_right(const rf_cross_fit *c, size_t k)
+{
+    const rf_class_expectation *e = &c->by_class[k];
+    return ((double)e->right + PRIOR_TEXTS * c->right.rate) /
+           ((double)e->n + PRIOR_TEXTS);
+}
+
+/* The class that texts of class k are most often taken for. counts is [classes]. */
+static rf_worst_class describe_worst(const rf_cross_fit *c, size_t k, size_t *counts)
+{
+    rf_worst_class w = {.class_index = k};
+    memset(counts, 0, c->classes * sizeof *counts);
+    for (size_t f = 0; f < c->folds; f++)
+        for (size_t i = 0; i < c->outcomes[f].n; i++) {
+            const rf_outcome *row = &c->outcomes[f].row[i];
+            if (!row->hidden && row->truth == k && row->head[0] != k &&
+                row->margin[0] + c->offset >= 0.0f)
+                counts[row->head[0]]++;
+        }
+    for (size_t o = 0; o < c->classes; o++)
+        if (counts[o] > w.mistaken) {
+            w.other = o;
+            w.mistaken = counts[o];
+        }
+    return w;
+}
+
+/* The classes with the fewest right answers, worst first; counts is scratch. */
+static void find_worst(rf_cross_fit *c, size_t *counts)
+{
+    c->n_worst = 0;
+    while (c->n_worst < RF_WORST_CLASSES && c->n_worst < c->classes) {
+        size_t worst = SIZE_MAX;
+        for (size_t k = 0; k < c->classes; k++) {
+            bool listed = c->by_class[k].right == c->by_class[k].n; /* nothing wrong */
+            for (size_t i = 0; i < c->n_worst; i++)
+                listed |= c->worst[i].class_index == k;
+            if (!listed &&
+                (worst == SIZE_MAX || expected_right(c, k) < expected_right(c, worst)))
+                worst = k;
+        }
+        if (worst == SIZE_MAX)
+            return;
+        c->worst[c->n_worst++] = describe_worst(c, worst, counts);
+    }
+}
+
+/* Replaces what to expect of open texts by the answers to those that came with the data;
+ * each counts on its own, as they are of no class. */
+static rf_status expect_of_given(rf_cross_fit *c, uint64_t key, rf_error *err)
+{
+    size_t n = count_given(c), at = 0, *hits = calloc(2 * n, sizeof *hits);
+    if (!hits)
+        return rf_fail_nomem(err, 2 * n * sizeof *hits, "the expectations");
+    for (size_t f = 0; f < c->folds; f++)
+        for (size_t i = 0; i < c->outcomes[f].n_given; i++, at++) {
+            hits[at] = c->outcomes[f].given[i].margin[0] + c->offset >= 0.0f;
+            hits[n + at] = 1;
+        }
+    c->given = n;
+    rf_status st = rf_rate_of_classes(&c->accept, hits, hits + n, n, key, err);
+    free(hits);
+    return st;
+}
+
+rf_status rf_cross_fit_expect(rf_cross_fit *c, const rf_training *t)
+{
+    size_t classes = c->classes;
+    size_t *counts = calloc(5 * classes + 1, sizeof *counts);
+    c->by_class = calloc(classes + 1, sizeof *c->by_class);
+    if (!counts || !c->by_class) {
+        free(counts);
+        return rf_fail_nomem(t->err, 5 * classes * sizeof *counts, "the expectations");
+    }
+    size_t *known = counts, *as_open = known + classes, *right = as_open + classes,
+           *open = right + classes, *let_in = open + classes;
+    for (size_t f = 0; f < c->folds; f++)
+        for (size_t i = 0; i < c->outcomes[f].n; i++) {
+            const rf_outcome *row = &c->outcomes[f].row[i];
+            bool in = row->margin[0] + c->offset >= 0.0f;
+            (row->hidden ? open : known)[row->truth]++;
+            if (row->hidden)
+                let_in[row->truth] += in;
+            else
+                as_open[row->truth] += !in;
+            right[row->truth] += !row->hidden && in && row->head[0] == row->truth;
+        }
+    for (size_t k = 0; k < classes; k++)
+        c->by_class[k] = (rf_class_expectation){
+            .n = known[k], .right = right[k], .as_open = as_open[k]};
+    for (size_t i = 0; i < t->train.n - t->train.n_open; i++)
+        c->by_class[t->train.class_of[i]].rows++;
+    uint64_t key = rf_stream_key(t->o.seed, RF_STREAM_CROSS_FIT, 0, 0);
+    rf_status st = rf_rate_of_classes(&c->reject, as_open, known, classes, key, t->err);
+    if (st == RF_OK)
+        st = rf_rate_of_classes(&c->right, right, known, classes, key, t->err);
+    if (st == RF_OK)
+        st = rf_rate_of_classes(&c->accept, let_in, open, classes, key, t->err);
+    if (st == RF_OK)
+        find_worst(c, counts);
+    free(counts);
+    return st == RF_OK && count_given(c) >= ENOUGH_GIVEN ? expect_of_given(c, key, t->err)
+                                                         : st;
+}
+
+static json_t *rate_json(const rf_rate *r)
+{
+    return json_pack("{s:f, s:f, s:f, s:I}", "rate", r->rate, "low", r->low, "high",
+                     r->high, "texts", (json_int_t)r->n);
+}
+
+static json_t *class_json(const rf_cross_fit *c, const rf_model *m, size_t k)
+{
+    const rf_class_expectation *e = &c->by_class[k];
+    return json_pack("{s:s, s:I, s:I, s:I, s:I}", "label", m->labels[k], "rows",
+                     (json_int_t)e->rows, "texts", (json_int_t)e->n, "right",
+                     (json_int_t)e->right, "as_open", (json_int_t)e->as_open);
+}
+
+static json_t *worst_json(const rf_cross_fit *c, const rf_model *m, size_t i)
+{
+    const rf_worst_class *w = &c->worst[i];
+    json_t *json = class_json(c, m, w->class_index);
+    if (json && w->mistaken > 0 &&
+        (json_object_set_new(json, "mistaken_for", json_string(m->labels[w->other])) ||
+         json_object_set_new(json, "mistaken", json_integer((json_int_t)w->mistaken)))) {
+        json_decref(json);
+        json = NULL;
+    }
+    return json;
+}
+
+json_t *rf_cross_fit_json(const rf_cross_fit *c, const rf_model *m)
+{
+    if (c->why_not[0])
+        return json_pack("{s:s}", "why_not", c->why_not);
+    json_t *all = json_array(), *worst = json_array();
+    bool good = all && worst;
+    for (size_t k = 0; k < c->classes && good; k++)
+        good = json_array_append_new(all, class_json(c, m, k)) == 0;
+    for (size_t i = 0; i < c->n_worst && good; i++)
+        good = json_array_append_new(worst, worst_json(c, m, i)) == 0;
+    if (!good) {
+        json_decref(all);
+        json_decref(worst);
+        return NULL;
+    }
+    return json_pack("{s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:o}", "folds",
+                     (json_int_t)c->folds, "open_texts", (json_int_t)c->given, "fence",
+                     -(double)c->offset, "known_as_open", rate_json(&c->reject),
+                     "known_right", rate_json(&c->right), "open_let_in",
+                     rate_json(&c->accept), "worst", worst, "classes", all);
+}

@@ -1,0 +1,72 @@
+/* vectors.c - small operations on rows of numbers */
+#include "num/vectors.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define LANES 8 /* running sums of a distance */
+
+double rf_distance(const float *a, const float *b, size_t n)
+{
+    double sum[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t j = 0; j < LANES; j++) {
+            double d = (double)a[i + j] - (double)b[i + j];
+            sum[j] += d * d;
+        }
+    for (size_t j = 0; i + j < n; j++) {
+        double d = (double)a[i + j] - (double)b[i + j];
+        sum[j] += d * d;
+    }
+    return sqrt(((sum[0] + sum[1]) + (sum[2] + sum[3])) +
+                ((sum[4] + sum[5]) + (sum[6] + sum[7])));
+}
+
+void rf_rows_normalise(float *y, const float *x, size_t n, size_t width)
+{
+    for (size_t i = 0; i < n; i++, x += width, y += width) {
+        double square = 0.0;
+        for (size_t j = 0; j < width; j++)
+            square += (double)x[j] * (double)x[j];
+        double scale = square > 0.0 ? 1.0 / sqrt(square) : 0.0;
+        for (size_t j = 0; j < width; j++)
+            y[j] = (float)((double)x[j] * scale);
+    }
+}
+
+size_t rf_largest(const float *x, size_t n)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+void rf_sort(float *x, size_t n)
+{
+    qsort(x, n, sizeof *x, by_value);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double rf_quantile(double *x, size_t n, double q)
+{
+    qsort(x, n, sizeof *x, by_size);
+    double at = q * (double)(n - 1);
+    size_t low = (size_t)at;
+    size_t high = low + 1 < n ? low + 1 : n - 1;
+    double part = at - (double)low, step = x[high] - x[low];
+    return part < 0.5 ? x[low] + step * part : x[high] - step * (1.0 - part);
+}

@@ -1,0 +1,24 @@
+/*
+ * vectors.h - small operations on rows of numbers: distances, unit length, the largest,
+ * sorting, quantiles
+ */
+#ifndef RF_NUM_VECTORS_H
+#define RF_NUM_VECTORS_H
+
+#include <stddef.h>
+
+/* Euclidean distance; summed in double, so that near points keep their digits. */
+double rf_distance(const float *a, const float *b, size_t n);
+
+/* y = x / |x| by row; a row of zeroes stays one. y may be x. */
+void rf_rows_normalise(float *y, const float *x, size_t n, size_t width);
+
+/* Index of the largest, n > 0; the first of equals. */
+size_t rf_largest(const float *x, size_t n);
+
+void rf_sort(float *x, size_t n); /* ascending */
+
+/* The q quantile (0 to 1) with linear interpolation, as in numpy. n > 0; sorts x. */
+double rf_quantile(double *x, size_t n, double q);
+
+#endif

@@ -1,0 +1,84 @@
+# suite.mk - the parts of the suite, and which part needs which. tests/run.sh runs it: `check` is the
+# quick part, `all` the whole. make starts what is ready in the order of the lists below, so what
+# takes long, or what others wait for, comes first.
+
+tap := @tests/part.sh tap
+step := @tests/part.sh step
+
+units := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+bats := $(patsubst tests/cli/%.bats,%,$(wildcard tests/cli/*.bats))
+
+# More than four seconds of CPU each: left to `all`.
+slow := test_alloc test_bad_model test_lab_run test_features test_pages test_bert_base
+# Once more with the portable kernels.
+portable := test_kernels test_encoder test_embedder test_tune test_ans_step test_session \
+    test_methods_posthoc test_objectives test_cosine_objectives test_lab_run
+# Whatever has threads, under ThreadSanitizer.
+threaded := test_base test_dataset test_embedder test_tune test_ans test_session test_tsne \
+    test_methods_rules test_lab_run test_queue
+# Not under AddressSanitizer: the big models take minutes there and reach no code of ours that the
+# tiny encoders do not.
+big := test_features test_bert_base
+
+cli := $(addprefix cli-,$(bats))
+asan := $(addprefix asan-,$(filter-out $(big),$(units)))
+tsan := $(addprefix tsan-,$(threaded))
+portables := $(addsuffix -portable,$(portable))
+long := test_alloc test_bad_model cli-train cli-tune cli-eval asan-test_alloc asan-test_bad_model
+
+.PHONY: check all left-out
+check: tidy format layers $(filter-out $(slow),$(units))
+all: build-asan serve kill build-tsan $(filter $(long),$(units) $(cli) $(asan)) asan-serve tsan-serve \
+    pages lab-pages serve-page $(asan) asan-portable $(tsan) $(cli) $(units) $(portables) \
+    tidy format layers
+left-out:
+	@echo $(filter $(slow),$(units))
+
+# ---- Sources ----
+.PHONY: format layers tidy
+format:
+	$(step) $@ tools/check-format.sh
+layers:
+	$(step) $@ tools/check-layers.sh
+tidy:
+	$(step) $@ tools/check-tidy.sh
+
+# ---- Unit programs and the program from outside ----
+.PHONY: $(units) $(portables) $(cli) kill
+$(units):
+	$(tap) $@ build/tests/$@
+$(portables): %-portable:
+	$(tap) $@ env RINGFENCE_KERNELS=portable build/tests/$*
+$(cli): cli-%:
+	$(tap) $@ bats --tap tests/cli/$*.bats
+kill:
+	$(tap) $@ bats --tap tests/long
+
+# ---- Browsers and the service. They wait more than they work, so each has a lane beside the
+# programs that need a CPU, and in a lane one follows the other (|). ----
+.PHONY: pages lab-pages serve-page serve asan-serve tsan-serve
+pages: | kill
+	$(tap) $@ tests/pages/run.sh
+lab-pages: | pages
+	$(tap) $@ tests/pages/lab.sh
+serve-page: | lab-pages
+	$(tap) $@ tests/serve/page.sh
+serve:
+	$(tap) $@ tests/serve/run.sh
+asan-serve: build-asan | serve
+	$(tap) $@ env RF_SLOW=1 RF_PROGRAM=build-asan/ringfence RF_TRAINER=build/ringfence tests/serve/run.sh
+tsan-serve: build-tsan | asan-serve
+	$(tap) $@ env RF_SLOW=1 RF_PROGRAM=build-tsan/ringfence RF_TRAINER=build/ringfence tests/serve/run.sh
+
+# ---- Sanitizers. The preset asan is built by clang, so both compilers see every file. ----
+.PHONY: build-asan build-tsan $(asan) asan-portable $(tsan)
+build-asan:
+	$(step) $@ tests/build.sh asan
+build-tsan:
+	$(step) $@ tests/build.sh tsan ringfence_program $(threaded)
+$(asan): asan-%: build-asan
+	$(tap) $@ build-asan/tests/$*
+asan-portable: build-asan
+	$(tap) $@ env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
+$(tsan): tsan-%: build-tsan
+	$(tap) $@ build-tsan/tests/$*

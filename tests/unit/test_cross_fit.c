@@ -1,0 +1,466 @@
+/*
+ * test_cross_fit.c - folds that hide classes and hold out rows: the plan, that nothing
+ * leaks, the whole run
+ */
+#include "base/rng.h"
+#include "folds/cross_fit.h"
+#include "stages/fence_line.h"
+#include "stages/train_settings.h"
+#include "methods/methods.h"
+#include "scratch.h"
+#include "training_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TINY GOLDEN_DIR "/tiny/encoder"
+#define MOST_ROWS 125 /* of a class that a cross-fit uses */
+
+/* ---- The plan ---------------------------------------------------------------------- */
+
+static void check_plan(const rows *r, const rf_fold_plan *p)
+{
+    size_t classes = r->t.model->classes, n = r->t.train.n - r->t.train.n_open;
+    size_t fewest = classes, largest = 0;
+    assert_int_equal(p->folds, classes < 5 ? classes : 5);
+    assert_int_equal(p->classes, classes);
+    assert_true(p->effort > 0.0 && p->effort < 1.0);
+    for (size_t f = 0; f < p->folds; f++) {
+        size_t hidden = 0;
+        for (size_t c = 0; c < classes; c++)
+            hidden += p->hidden[f * classes + c];
+        fewest = hidden < fewest ? hidden : fewest;
+        largest = hidden > largest ? hidden : largest;
+        assert_true(hidden > 0 && classes - hidden >= 2);
+    }
+    assert_true(largest - fewest <= 1);
+    size_t open[RF_CROSS_FOLDS] = {0};
+    for (size_t i = n; i < r->t.train.n; i++) {
+        assert_true(p->row_fold[i] < p->folds);
+        open[p->row_fold[i]]++;
+    }
+    for (size_t f = 0; f < p->folds; f++)
+        assert_true(open[f] == r->t.train.n_open / p->folds ||
+                    open[f] == r->t.train.n_open / p->folds + 1);
+    for (size_t c = 0; c < classes; c++) {
+        size_t times = 0, held[RF_CROSS_FOLDS] = {0}, unused = 0, always = 0;
+        for (size_t f = 0; f < p->folds; f++)
+            times += p->hidden[f * classes + c];
+        assert_int_equal(times, 1);
+        for (size_t i = 0; i < n; i++) {
+            if (r->class_of[i] != c)
+                continue;
+            if (p->row_fold[i] < p->folds)
+                held[p->row_fold[i]]++;
+            else if (p->row_fold[i] == RF_ROW_UNUSED)
+                unused++;
+            else
+                always++;
+        }
+        size_t used = r->count[c] < MOST_ROWS ? r->count[c] : MOST_ROWS;
+        assert_int_equal(unused, r->count[c] - used);
+        assert_int_equal(always, r->count[c] == 1);
+        for (size_t f = 0; f < p->folds && r->count[c] > 1; f++) {
+            assert_true(held[f] == used / p->folds || held[f] == used / p->folds + 1);
+            assert_true(held[f] < used); /* something is left to learn from */
+        }
+    }
+}
+
+static void plans_hide_and_hold_out_once(void **state)
+{
+    (void)state;
+    rf_rng rng = rf_rng_open(1);
+    for (size_t classes = 3; classes <= 40; classes += 1 + classes / 6)
+        for (size_t round = 0; round < 4; round++) {
+            size_t sizes[40];
+            rows r;
+            rf_fold_plan p;
+            for (size_t c = 0; c < classes; c++)
+                sizes[c] = 1 + rf_rng_below(&rng, round == 3 ? 40 : 3 + 5 * round);
+            sizes[0] = 2;
+            sizes[1] = 1;
+            sizes[2] = round == 0 ? 124 : round == 1 ? 125 : round == 2 ? 126 : 300;
+            rows_make(&r, sizes, classes, round * 7, classes);
+            assert_int_equal(rf_fold_plan_cross(&p, &r.t, NULL), RF_OK);
+            check_plan(&r, &p);
+            rf_fold_plan_release(&p);
+            rf_fold_plan_release(&p);
+            rows_release(&r);
+        }
+}
+
+static void plans_depend_on_the_seed(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {40, 20, 30, 2, 5, 9, 130};
+    rows a, b;
+    rf_fold_plan p, q, other;
+    rows_make(&a, sizes, 7, 3, 8);
+    rows_make(&b, sizes, 7, 3, 9);
+    size_t n = a.t.train.n - 3;
+    assert_int_equal(rf_fold_plan_cross(&p, &a.t, NULL), RF_OK);
+    assert_int_equal(rf_fold_plan_cross(&q, &a.t, NULL), RF_OK);
+    assert_int_equal(rf_fold_plan_cross(&other, &b.t, NULL), RF_OK);
+    assert_memory_equal(p.hidden, q.hidden, p.folds * 7 * sizeof *p.hidden);
+    assert_memory_equal(p.row_fold, q.row_fold, n + 3);
+    assert_memory_not_equal(p.hidden, other.hidden, p.folds * 7 * sizeof *p.hidden);
+    assert_memory_not_equal(p.row_fold, other.row_fold, n);
+    rf_fold_plan_release(&p);
+    rf_fold_plan_release(&q);
+    rf_fold_plan_release(&other);
+    rows_release(&a);
+    rows_release(&b);
+}
+
+/* ---- A training whose rows are encoded --------------------------------------------- */
+
+#define CLASSES 6
+#define KNOWN (130 + 12 + 2 + 1 + 9 + 55)
+#define OPEN 13 /* texts of no class, at the end */
+#define ROWS (KNOWN + OPEN)
+static const size_t sizes[CLASSES] = {130, 12, 2, 1, 9, 55};
+
+typedef struct bench {
+    rf_training t;
+    rf_error err;
+    char text[ROWS][64];
+} bench;
+
+/* Texts of rows with changed[i] end in other words; changed may be NULL. */
+static void bench_make(bench *b, size_t threads, const bool *changed)
+{
+    static const char *const labels[CLASSES] = {"c0", "c1", "c2", "c3", "c4", "c5"};
+    static const char *const words[CLASSES] = {"refund", "order", "hello",
+                                               "cancel", "where", "thank"};
+    rf_train_options o = rf_train_options_default();
+    o.threads = threads;
+    *b = (bench){.t = {.o = o, .s = rf_settings_default()}};
+    assert_int_equal(rf_settings_parse(&b->t.s,
+                                       "epochs=3 batch=32 known_rate=0.01 "
+                                       "encoder_rate=0.001 head_steps=6 "
+                                       "head_negatives=16",
+                                       NULL),
+                     RF_OK);
+    rf_training *t = &b->t;
+    t->err = &b->err;
+    t->model = rf_model_new(NULL);
+    assert_non_null(t->model);
+    t->model->method = rf_method_find("ans");
+    assert_int_equal(rf_model_set_labels(t->model, labels, CLASSES, NULL), RF_OK);
+    assert_int_equal(rf_model_use_encoder(t->model, TINY, NULL), RF_OK);
+    assert_int_equal(
+        rf_train_resolve(&t->o, &t->s, &t->model->encoder->config, KNOWN, CLASSES, NULL),
+        RF_OK);
+    assert_int_equal(rf_part_room(&t->train, ROWS, NULL), RF_OK);
+    for (size_t i = 0; i < sizes[0]; i++)
+        for (size_t c = 0; c < CLASSES; c++) {
+            size_t n = t->train.n;
+            if (i >= sizes[c])
+                continue;
+            snprintf(b->text[n], sizeof b->text[n], "please %s my %s %zu %s", words[c],
+                     words[(c + i) % CLASSES], i,
+                     changed && changed[n] ? "thank you very much" : "now");
+            t->train.texts[n] = b->text[n];
+            t->train.lens[n] = strlen(b->text[n]);
+            t->train.class_of[n] = (uint32_t)c;
+            t->train.n++;
+        }
+    for (size_t i = 0; i < OPEN; i++) {
+        size_t n = t->train.n++;
+        snprintf(b->text[n], sizeof b->text[n], "%zu is it %s", i,
+                 changed && changed[n] ? "here" : "there?");
+        t->train.texts[n] = b->text[n];
+        t->train.lens[n] = strlen(b->text[n]);
+        t->train.class_of[n] = CLASSES;
+    }
+    t->train.n_open = OPEN;
+    assert_int_equal(t->train.n, ROWS);
+    t->team = rf_team_new(threads, NULL);
+    assert_non_null(t->team);
+    assert_int_equal(rf_training_encode(t), RF_OK);
+}
+
+static void bench_release(bench *b)
+{
+    rf_training_release(&b->t);
+    rf_team_free(b->t.team);
+    rf_model_free(b->t.model);
+}
+
+/* ---- No leaks ---------------------------------------------------------------------- */
+
+/* Everything that a fold has learnt. */
+typedef struct learnt {
+    float *block;
+    size_t floats;
+} learnt;
+
+static void append(learnt *l, const float *x, size_t n)
+{
+    l->block = realloc(l->block, (l->floats + n) * sizeof *x);
+    assert_non_null(l->block);
+    memcpy(l->block + l->floats, x, n * sizeof *x);
+    l->floats += n;
+}
+
+static learnt learn(bench *b, const rf_fold_plan *plan, size_t number, float answers[2])
+{
+    learnt l = {0};
+    rf_fold f;
+    rf_outcomes o;
+    assert_int_equal(rf_fold_begin(&f, &b->t, plan, number, NULL, NULL), RF_OK);
+    assert_int_equal(rf_fold_try(&f, &f.t.s, &o), RF_OK);
+    const rf_model *m = f.t.model;
+    const rf_config *c = &m->encoder->config;
+    rf_upper_layers now = {0};
+    assert_int_equal(rf_upper_layers_copy(&now, m->encoder, c->layers, NULL), RF_OK);
+    append(&l, now.block,
+           c->layers * (4 * c->width * c->width + 2 * c->width * c->inner));
+    rf_upper_layers_release(&now);
+    append(&l, m->known.block, m->known.floats);
+    for (size_t i = 0, n; i < m->method->n_arrays; i++)
+        for (size_t k = 0; k < rf_method_state_pieces(&m->state, i); k++) {
+            const float *x = rf_method_state_piece(&m->state, i, k, &n);
+            append(&l, x, n);
+        }
+    answers[0] = answers[1] = 0.0f; /* to texts of classes, to open ones */
+    for (size_t i = 0; i < o.n; i++)
+        answers[0] += o.row[i].margin[0];
+    for (size_t i = 0; i < o.n_given; i++)
+        answers[1] += o.given[i].margin[0];
+    rf_outcomes_release(&o);
+    rf_fold_end(&f);
+    return l;
+}
+
+/* Texts of hidden classes, held-out texts, open ones too, and those beyond the most of a
+ * class may change: a fold learns the same bits. Any other text matters; an open one if
+ * there is a head, which class 0 alone has in a fold. */
+static void folds_learn_only_from_their_rows(void **state)
+{
+    (void)state;
+    enum { FIRST, LAST, OPEN_ONE, UNSEEN, CHANGES };
+    bench plain;
+    rf_fold_plan plan;
+    bench_make(&plain, 1, NULL);
+    assert_int_equal(rf_fold_plan_cross(&plan, &plain.t, NULL), RF_OK);
+    for (size_t fold = 0; fold < plan.folds; fold++) {
+        const bool *hidden = plan.hidden + fold * CLASSES;
+        float answers[2], other_answers[2];
+        learnt want = learn(&plain, &plan, fold, answers);
+        bool changed[CHANGES][ROWS] = {{false}};
+        size_t first = ROWS, last = 0, open = 0;
+        for (size_t i = 0; i < ROWS; i++) {
+            bool unseen = (i < KNOWN && hidden[plain.t.train.class_of[i]]) ||
+                          plan.row_fold[i] == fold || plan.row_fold[i] == RF_ROW_UNUSED;
+            changed[UNSEEN][i] = unseen;
+            if (unseen)
+                continue;
+            first = first == ROWS ? i : first;
+            last = i < KNOWN ? i : last;
+            open = i;
+        }
+        assert_true(first < last && last < KNOWN && open >= KNOWN);
+        changed[FIRST][first] = changed[LAST][last] = changed[OPEN_ONE][open] = true;
+        for (size_t which = 0; which < CHANGES; which++) {
+            bench other;
+            bench_make(&other, 1, changed[which]);
+            learnt got = learn(&other, &plan, fold, other_answers);
+            assert_int_equal(got.floats, want.floats);
+            bool same =
+                memcmp(got.block, want.block, want.floats * sizeof *want.block) == 0;
+            bool expected = which == UNSEEN || (which == OPEN_ONE && hidden[0]);
+            assert_int_equal(same, expected);
+            if (which != OPEN_ONE) /* the change does reach the answers */
+                assert_true(answers[0] != other_answers[0] &&
+                            answers[1] != other_answers[1]);
+            free(got.block);
+            bench_release(&other);
+        }
+        free(want.block);
+    }
+    rf_fold_plan_release(&plan);
+    bench_release(&plain);
+}
+
+/* Which rows are answered, and that the answers are those of the fold's model. */
+static void outcomes_are_those_of_the_plan(void **state)
+{
+    (void)state;
+    bench b;
+    rf_fold_plan plan;
+    bench_make(&b, 2, NULL);
+    assert_int_equal(rf_fold_plan_cross(&plan, &b.t, NULL), RF_OK);
+    size_t as_known[ROWS] = {0}, as_open[ROWS] = {0};
+    for (size_t fold = 0; fold < plan.folds; fold++) {
+        rf_fold f;
+        rf_outcomes o;
+        assert_int_equal(rf_fold_begin(&f, &b.t, &plan, fold, NULL, NULL), RF_OK);
+        assert_int_equal(rf_fold_try(&f, &f.t.s, &o), RF_OK);
+        size_t known = o.n - o.n_hidden, at = 0;
+        assert_int_equal(known, f.n_held);
+        float margins[ROWS];
+        uint32_t classes[ROWS];
+        assert_int_equal(rf_fence_margins(f.t.model, f.held_z, known, b.t.team, margins,
+                                          classes, NULL),
+                         RF_OK);
+        assert_int_equal(rf_fence_margins(f.t.model, f.hidden_z, o.n_hidden, b.t.team,
+                                          margins + known, classes + known, NULL),
+                         RF_OK);
+        for (size_t i = 0; i < KNOWN; i++) {
+            uint32_t c = b.t.train.class_of[i];
+            if (plan.hidden[fold * CLASSES + c] || plan.row_fold[i] != fold)
+                continue;
+            assert_int_equal(f.held[at], i);
+            assert_int_equal(o.row[at].truth, c);
+            as_known[i]++;
+            at++;
+        }
+        assert_int_equal(at, known);
+        for (size_t i = 0; i < KNOWN; i++) {
+            uint32_t c = b.t.train.class_of[i];
+            if (!plan.hidden[fold * CLASSES + c] || plan.row_fold[i] == RF_ROW_UNUSED)
+                continue;
+            assert_int_equal(o.row[at].truth, c);
+            as_open[i]++;
+            at++;
+        }
+        assert_int_equal(at, o.n);
+        at = 0;
+        for (size_t i = KNOWN; i < ROWS; i++)
+            if (plan.row_fold[i] == fold) {
+                assert_int_equal(f.held[f.n_held + at++], i);
+                as_open[i]++;
+            }
+        assert_int_equal(o.n_given, at);
+        float open_margins[OPEN];
+        uint32_t open_classes[OPEN];
+        const float *open_z = f.held_z + known * f.t.model->known.width;
+        assert_int_equal(rf_fence_margins(f.t.model, open_z, at, b.t.team, open_margins,
+                                          open_classes, NULL),
+                         RF_OK);
+        for (size_t i = 0; i < at; i++) {
+            assert_true(o.given[i].hidden && o.given[i].margin[0] == open_margins[i]);
+            assert_int_equal(o.given[i].head[0], f.visible[open_classes[i]]);
+        }
+        for (size_t i = 0; i < o.n; i++) {
+            assert_int_equal(o.row[i].hidden, i >= known);
+            assert_int_equal(o.row[i].head[0], f.visible[classes[i]]);
+            assert_true(o.row[i].margin[0] == margins[i]);
+        }
+        rf_outcomes_release(&o);
+        rf_fold_end(&f);
+    }
+    for (size_t i = 0; i < KNOWN; i++) {
+        uint32_t c = b.t.train.class_of[i];
+        bool used = plan.row_fold[i] != RF_ROW_UNUSED;
+        assert_int_equal(as_open[i], used);
+        bool held = used && sizes[c] > 1 && !plan.hidden[plan.row_fold[i] * CLASSES + c];
+        assert_int_equal(as_known[i], held);
+    }
+    for (size_t i = KNOWN; i < ROWS; i++)
+        assert_true(as_open[i] == 1 && as_known[i] == 0);
+    rf_fold_plan_release(&plan);
+    bench_release(&b);
+}
+
+/* ---- The whole run ----------------------------------------------------------------- */
+
+static void assert_same_outcomes(const rf_cross_fit *a, const rf_cross_fit *b)
+{
+    assert_int_equal(a->folds, b->folds);
+    for (size_t f = 0; f < a->folds; f++) {
+        const rf_outcomes *x = &a->outcomes[f], *y = &b->outcomes[f];
+        assert_true(x->n == y->n && x->n_hidden == y->n_hidden);
+        for (size_t i = 0; i < x->n; i++) {
+            assert_int_equal(x->row[i].truth, y->row[i].truth);
+            assert_memory_equal(x->row[i].head, y->row[i].head, sizeof x->row[i].head);
+            assert_memory_equal(x->row[i].margin, y->row[i].margin,
+                                sizeof x->row[i].margin);
+        }
+        assert_int_equal(x->n_given, y->n_given);
+        for (size_t i = 0; i < x->n_given; i++)
+            assert_memory_equal(x->given[i].margin, y->given[i].margin,
+                                sizeof x->given[i].margin);
+    }
+}
+
+static void threads_change_nothing(void **state)
+{
+    (void)state;
+    bench one, three;
+    rf_cross_fit a, b;
+    bench_make(&one, 1, NULL);
+    bench_make(&three, 3, NULL);
+    assert_int_equal(rf_cross_fit_run(&a, &one.t), RF_OK);
+    assert_int_equal(rf_cross_fit_run(&b, &three.t), RF_OK);
+    assert_same_outcomes(&a, &b);
+    assert_true(a.offset == b.offset && one.t.fence == three.t.fence);
+    assert_true(one.t.s.blend == three.t.s.blend);
+    float offset;
+    assert_int_equal(rf_best_fence(a.outcomes, a.folds, CLASSES, &offset, NULL, NULL),
+                     RF_OK);
+    assert_true(offset == a.offset);
+    rf_cross_fit_release(&a);
+    rf_cross_fit_release(&a);
+    rf_cross_fit_release(&b);
+    bench_release(&one);
+    bench_release(&three);
+}
+
+/* fence_offset moves the fence that the folds found: confidence and expectations are for
+ * the place where it ends up. */
+static void a_requested_offset_counts(void **state)
+{
+    (void)state;
+    bench plain, moved;
+    rf_cross_fit a, b;
+    bench_make(&plain, 1, NULL);
+    bench_make(&moved, 1, NULL);
+    moved.t.s.fence_offset = 1.5f;
+    assert_int_equal(rf_cross_fit_run(&a, &plain.t), RF_OK);
+    assert_int_equal(rf_cross_fit_run(&b, &moved.t), RF_OK);
+    assert_same_outcomes(&a, &b);
+    assert_true(plain.t.fence == a.offset);
+    assert_true(moved.t.fence == a.offset);
+    assert_true(b.offset == a.offset + 1.5f);
+    rf_cross_fit_release(&a);
+    rf_cross_fit_release(&b);
+    bench_release(&plain);
+    bench_release(&moved);
+}
+
+static void reasons_against_folds(void **state)
+{
+    (void)state;
+    bench b;
+    rf_cross_fit c;
+    bench_make(&b, 1, NULL);
+    b.t.model->classes = 2;
+    assert_int_equal(rf_cross_fit_run(&c, &b.t), RF_OK);
+    assert_string_equal(c.why_not, "2 classes: hiding one would leave one");
+    assert_int_equal(c.folds, 0);
+    json_t *json = rf_cross_fit_json(&c, b.t.model);
+    assert_string_equal(json_string_value(json_object_get(json, "why_not")), c.why_not);
+    json_decref(json);
+    rf_cross_fit_release(&c);
+    b.t.model->classes = CLASSES;
+    bench_release(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_hide_and_hold_out_once),
+        cmocka_unit_test(plans_depend_on_the_seed),
+        cmocka_unit_test(folds_learn_only_from_their_rows),
+        cmocka_unit_test(outcomes_are_those_of_the_plan),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(a_requested_offset_counts),
+        cmocka_unit_test(reasons_against_folds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
