@@ -17,7 +17,7 @@
  * A command that fails answers {"error": "..."}. Embedders are made on first use and
  * kept, so no timing holds their construction.
  */
-#include <ringfence.h>
+#include <ringfence_encoder.h>
 
 #include "base/clock.h"
 

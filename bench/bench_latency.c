@@ -7,7 +7,7 @@
  * other, CALLS times in all, and prints one line of JSON: what an answer takes where no
  * network and no queue is involved. bench/serve.mjs compares the service with it.
  */
-#include <ringfence.h>
+#include <ringfence_encoder.h>
 
 #include "base/clock.h"
 

@@ -6,6 +6,7 @@
 #include "base/plural.h"
 #include "feature_output.h"
 #include "lines.h"
+#include "ringfence_encoder.h"
 #include "screen.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* cmd_encoder.c - ringfence encoder: lists, fetches, checks and imports encoders */
 #include "commands.h"
+#include "ringfence_encoder.h"
 
 #include "screen.h"
 

@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "lines.h"
+#include "ringfence_encoder.h"
 
 #include <errno.h>
 #include <stdio.h>

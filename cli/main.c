@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "base/file.h"
+#include "ringfence_encoder.h"
 #include "screen.h"
 
 #include <errno.h>

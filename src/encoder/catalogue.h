@@ -3,6 +3,7 @@
 #define RF_ENCODER_CATALOGUE_H
 
 #include "base/error.h"
+#include "ringfence_encoder.h"
 
 /* A file of the npm package and its name in the encoder's directory. */
 typedef struct rf_catalogue_file {

@@ -8,6 +8,7 @@
 #define RF_ENCODER_EMBEDDER_H
 
 #include "base/team.h"
+#include "ringfence_encoder.h"
 
 /* Its threads; idle while the sink runs and between calls. */
 rf_team *rf_embedder_team(rf_embedder *m);

@@ -9,6 +9,7 @@
 #define RF_ENCODER_ENCODER_FILES_H
 
 #include "encoder/safetensors.h"
+#include "ringfence_encoder.h"
 
 /* config.json, tokenizer.json or vocab.txt, tokenizer_config.json beside the latter */
 #define RF_ENCODER_PARTS 3

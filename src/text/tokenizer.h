@@ -2,7 +2,7 @@
 #ifndef RF_TEXT_TOKENIZER_H
 #define RF_TEXT_TOKENIZER_H
 
-#include "ringfence.h"
+#include "ringfence_encoder.h"
 
 /* Whether a text was started by rf_tokenizer_feed and not ended. */
 bool rf_tokenizer_in_text(const rf_tokenizer *t);

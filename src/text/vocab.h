@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "text/chars.h"
+#include "ringfence_encoder.h"
 
 /* Maximum of max_input_chars_per_word; BERT has 100. */
 #define RF_MAX_WORD_CHARS 1000

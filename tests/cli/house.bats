@@ -37,7 +37,7 @@ load helpers
     # nothing beside it, and nothing that points elsewhere, though it was configured for another place
     grep -q "^ExecStart=$BATS_TEST_TMPDIR/usr/bin/ringfence serve" "$BATS_TEST_TMPDIR/usr/lib/systemd/system/ringfence.service"
     cat >"$BATS_TEST_TMPDIR/use.c" <<'C'
-#include <ringfence.h>
+#include <ringfence_encoder.h>
 #include <stdio.h>
 static int fail(const char *msg) { fprintf(stderr, "%s\n", msg); return 1; }
 int main(int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "encoder/safetensors.h"
 #include "near.h"
 #include "reference_bert.h"
+#include "ringfence_encoder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

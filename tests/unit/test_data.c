@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 
 #include "scratch.h"
+#include "ringfence_encoder.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -3,7 +3,7 @@
  * by their definition, streaming equal to whole texts.
  */
 #include "near.h"
-#include "ringfence.h"
+#include "ringfence_encoder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * signed sums of them. The encoders themselves are too large to commit: one that is not
  * in the cache is skipped, and the test says so.
  */
-#include <ringfence.h>
+#include <ringfence_encoder.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

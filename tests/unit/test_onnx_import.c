@@ -11,6 +11,7 @@
 
 #include "onnx_build.h"
 #include "scratch.h"
+#include "ringfence_encoder.h"
 
 #include <dirent.h>
 #include <signal.h>
