@@ -160,6 +160,7 @@ rf_session *rf_session_new(const rf_model *model, size_t threads, rf_error *err)
     s->embedder = rf_embedder_new(model->encoder, &o, err);
     if (!s->embedder)
         goto fail;
+    rf_embedder_set_spelling(s->embedder, model->spelling);
     rf_embedder_set_block_sink(s->embedder, decide_block, s);
     if (rf_judge_init(&s->judge, model, SIZE_MAX,
                       rf_team_size(rf_embedder_team(s->embedder)), err) == RF_OK)

@@ -318,6 +318,11 @@ rf_team *rf_embedder_team(rf_embedder *m)
     return m->team;
 }
 
+void rf_embedder_set_spelling(rf_embedder *m, const struct rf_spelling *spelling)
+{
+    rf_tokenizer_set_spelling(m->tokenizer, spelling);
+}
+
 bool rf_embedder_in_text(const rf_embedder *m)
 {
     return rf_tokenizer_in_text(m->tokenizer);

@@ -13,6 +13,11 @@
 /* Its threads; idle while the sink runs and between calls. */
 rf_team *rf_embedder_team(rf_embedder *m);
 
+/* Reads words that the vocabulary lacks as `spelling` says (text/spelling.h), which must
+ * outlive m; NULL: as they are. */
+struct rf_spelling;
+void rf_embedder_set_spelling(rf_embedder *m, const struct rf_spelling *spelling);
+
 /* A text is half fed. */
 bool rf_embedder_in_text(const rf_embedder *m);
 

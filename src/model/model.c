@@ -40,6 +40,7 @@ void rf_model_free(rf_model *m)
     free(m->label_bytes);
     rf_known_release(&m->known);
     rf_model_forget_open(m);
+    rf_spelling_free(m->spelling);
     if (!m->rows_mapped) {
         free(m->features);
         free(m->row_class);

@@ -11,6 +11,7 @@
 #include "model/calibration.h"
 #include "model/container.h"
 #include "open/method.h"
+#include "text/spelling.h"
 
 struct rf_model {
     /* Weights are rounded to half precision, the tuned layers too, so that a model that
@@ -18,8 +19,9 @@ struct rf_model {
     rf_encoder *encoder;
     char encoder_name[RF_PATH_MAX]; /* catalogue name, or the directory it came from */
     char encoder_sha256[RF_SHA256_HEX]; /* of its model.safetensors */
-    size_t tuned;      /* upper layers that differ from the encoder's files */
-    size_t max_tokens; /* per text */
+    size_t tuned;          /* upper layers that differ from the encoder's files */
+    size_t max_tokens;     /* per text */
+    rf_spelling *spelling; /* of the training texts; NULL: words are read as they are */
 
     size_t classes;
     char **labels; /* [classes], sorted, NUL-terminated; all in label_bytes */

@@ -100,6 +100,14 @@ json_t *rf_model_describe_as(const rf_model *m, rf_model_extent stored, rf_error
                              (json_int_t)(stored.features ? m->n_rows : 0), "features",
                              stored.features, "texts", stored.texts, "map",
                              (json_int_t)(stored.map ? m->map_n : 0));
+    size_t words = 0;
+    if (m->spelling)
+        (void)rf_spelling_counts(m->spelling, &words);
+    if (kept && words &&
+        json_object_set_new(kept, "words", json_integer((json_int_t)words))) {
+        json_decref(kept);
+        kept = NULL;
+    }
     json_t *root = json_pack(
         "{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
         RF_CONTAINER_VERSION, "kind", "model", "method", m->method->name, "program",

@@ -322,7 +322,7 @@ static rf_status read_model(rf_model_reading *l)
         (st = rf_model_read_state(l)) != RF_OK ||
         (st = rf_model_read_classes(l)) != RF_OK ||
         (st = rf_model_read_rows(l)) != RF_OK || (st = rf_model_read_map(l)) != RF_OK ||
-        (st = read_summary(l)) != RF_OK)
+        (st = rf_model_read_spelling(l)) != RF_OK || (st = read_summary(l)) != RF_OK)
         return st;
     st = check_description(l, l->m->encoder->files.shared);
     rf_mapping_forget(&l->file->file.mapping, 0, l->file->file.mapping.len);

@@ -245,6 +245,27 @@ rf_status rf_model_read_rows(rf_model_reading *l)
     return check_texts(l, texts->count);
 }
 
+rf_status rf_model_read_spelling(rf_model_reading *l)
+{
+    size_t shape[] = {RF_ANY_SIZE};
+    if (!rf_safetensors_find(&l->file->file, "spelling.words"))
+        return RF_OK;
+    const rf_tensor *words =
+        rf_container_find(l->file, "spelling.words", RF_U8, 1, shape, l->err);
+    const rf_tensor *counts =
+        words ? rf_container_find(l->file, "spelling.counts", RF_I32, 1, shape, l->err)
+              : NULL;
+    if (!counts)
+        return RF_ERR_FORMAT;
+    rf_error why = {0};
+    l->m->spelling =
+        rf_spelling_new((const char *)words->data, words->count,
+                        (const int32_t *)(const void *)counts->data, counts->count, &why);
+    return l->m->spelling
+               ? RF_OK
+               : rf_fail(l->err, why.code, why.pos, "%s: %s", l->name, why.msg);
+}
+
 static rf_status check_map(const rf_model_reading *l)
 {
     const rf_model *m = l->m;

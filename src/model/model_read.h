@@ -13,9 +13,10 @@ typedef struct rf_model_reading {
 } rf_model_reading;
 
 rf_status rf_model_read_known(rf_model_reading *l);
-rf_status rf_model_read_state(rf_model_reading *l);   /* what the method learnt */
-rf_status rf_model_read_classes(rf_model_reading *l); /* statistics and radius */
-rf_status rf_model_read_rows(rf_model_reading *l);    /* if stored */
-rf_status rf_model_read_map(rf_model_reading *l);     /* if stored; after the rows */
+rf_status rf_model_read_state(rf_model_reading *l);    /* what the method learnt */
+rf_status rf_model_read_classes(rf_model_reading *l);  /* statistics and radius */
+rf_status rf_model_read_rows(rf_model_reading *l);     /* if stored */
+rf_status rf_model_read_spelling(rf_model_reading *l); /* if stored */
+rf_status rf_model_read_map(rf_model_reading *l);      /* if stored; after the rows */
 
 #endif

@@ -21,7 +21,7 @@
 
 /* Besides those of the encoder and the method: 4 files, 4 of the classifier, 5 of the
  * classes, 4 of the rows, 2 of the map. */
-#define OTHER_SECTIONS 19
+#define OTHER_SECTIONS 21
 
 typedef struct saving {
     const rf_model *m;
@@ -217,6 +217,15 @@ static void add_rows(saving *s, rf_model_extent stored)
 {
     const rf_model *m = s->m;
     size_t n = m->n_rows;
+    if (m->spelling) {
+        size_t words, bytes;
+        const int32_t *counts = rf_spelling_counts(m->spelling, &words);
+        const char *text = rf_spelling_words(m->spelling, &bytes);
+        add_section(s, (rf_section){"spelling.counts", .dtype = RF_I32, .rank = 1,
+                                    .shape = {words}, .data = counts});
+        add_section(s, (rf_section){"spelling.words", .dtype = RF_U8, .rank = 1,
+                                    .shape = {bytes}, .data = text});
+    }
     if (stored.features) {
         add_section(s, (rf_section){"train.features", .dtype = RF_F16, .rank = 2,
                                     .shape = {n, m->known.width}, .data = m->features});

@@ -18,7 +18,8 @@ typedef struct rf_settings {
     float weight_decay; /* of matrices */
     float warmup;       /* share of all steps */
     float dropout;
-    float blend; /* the tuned layers become first + blend (tuned - first) */
+    bool spelling; /* the model learns the words of its texts (text/spelling.h) */
+    float blend;   /* the tuned layers become first + blend (tuned - first) */
 
     /* Stage 2 of ANS: one head per class */
     size_t head_steps;      /* at the full rate */

@@ -14,6 +14,9 @@
 /* Stage 1 takes at least this many steps: small data gets more epochs. */
 #define MIN_STEPS 150
 #define MIN_EPOCHS 6
+/* While the steps decide, half as many texts per step teach as much in half the time. */
+#define BATCH 128
+#define SMALL_BATCH 64
 #define MAX_EPOCHS 100
 /* Epochs without a better dev result before training stops: a share of the planned
  * epochs. */
@@ -95,7 +98,7 @@ static rf_status check_options(const rf_train_options *o, const rf_config *c,
 static void choose_epochs(rf_settings *s, size_t rows)
 {
     if (s->batch == 0)
-        s->batch = 128;
+        s->batch = rows * MIN_EPOCHS < (size_t)MIN_STEPS * BATCH ? SMALL_BATCH : BATCH;
     if (s->epochs == 0) {
         size_t per_epoch = (rows + s->batch - 1) / s->batch;
         s->epochs = (MIN_STEPS + per_epoch - 1) / per_epoch;

@@ -14,6 +14,7 @@
  */
 #include "text/tokenizer.h"
 
+#include "text/spelling.h"
 #include "text/utf8.h"
 #include "text/vocab.h"
 
@@ -24,7 +25,10 @@ struct rf_tokenizer {
     const rf_vocab *vocab;
     rf_token_sink sink;
     void *user;
-    size_t max_tokens; /* 0: no limit */
+    size_t max_tokens;           /* 0: no limit */
+    const rf_spelling *spelling; /* may be NULL */
+    rf_word_sink word;           /* may be NULL */
+    void *word_user;
 
     bool started;
     size_t n_tokens; /* of this text so far, as if there were no limit */
@@ -32,10 +36,10 @@ struct rf_tokenizer {
 
     size_t n_chars;   /* of the word; may exceed max_word_chars, then it is [UNK] */
     size_t run_start; /* where the current run of marks begins in chars */
-    int32_t *chars;   /* [max_word_chars] */
-    uint8_t *classes; /* [max_word_chars] */
-    char *bytes;      /* [4 * max_word_chars] the word as UTF-8 */
-    int32_t *pieces;  /* [max_word_chars] its ids */
+    int32_t *chars;   /* [max_word_chars + 1] */
+    uint8_t *classes; /* likewise */
+    char *bytes;      /* [4 * (max_word_chars + 1)] the word as UTF-8 */
+    int32_t *pieces;  /* [max_word_chars + 1] its ids */
 };
 
 rf_tokenizer *rf_tokenizer_new(const rf_vocab *vocab, size_t max_tokens,
@@ -45,7 +49,7 @@ rf_tokenizer *rf_tokenizer_new(const rf_vocab *vocab, size_t max_tokens,
         rf_fail(err, RF_ERR_ARG, 0, "max_tokens is 1, wanted 0 (no limit) or at least 2");
         return NULL;
     }
-    size_t n = vocab->max_word_chars;
+    size_t n = vocab->max_word_chars + 1; /* a word may be read with a letter more */
     rf_tokenizer *t = calloc(1, sizeof *t);
     if (t) {
         *t = (rf_tokenizer){.vocab = vocab,
@@ -74,6 +78,17 @@ void rf_tokenizer_free(rf_tokenizer *t)
     free(t->bytes);
     free(t->pieces);
     free(t);
+}
+
+void rf_tokenizer_set_spelling(rf_tokenizer *t, const rf_spelling *spelling)
+{
+    t->spelling = spelling;
+}
+
+void rf_tokenizer_watch_words(rf_tokenizer *t, rf_word_sink word, void *user)
+{
+    t->word = word;
+    t->word_user = user;
 }
 
 bool rf_tokenizer_in_text(const rf_tokenizer *t)
@@ -127,26 +142,52 @@ static size_t match(rf_tokenizer *t, size_t len)
     return n;
 }
 
+/* Emits the pieces of the word in t->bytes, or [UNK]. */
+static rf_status emit_word(rf_tokenizer *t, size_t len, rf_error *err)
+{
+    size_t n = match(t, len);
+    rf_status st = n == 0 ? emit(t, t->vocab->unk, err) : RF_OK;
+    for (size_t i = 0; i < n && st == RF_OK; i++)
+        st = emit(t, t->pieces[i], err);
+    return st;
+}
+
+static bool in_vocab(const rf_tokenizer *t, size_t len)
+{
+    uint32_t hash = RF_HASH_WORD;
+    for (size_t i = 0; i < len; i++)
+        hash = rf_hash_byte(hash, t->bytes[i]);
+    return rf_vocab_lookup(t->vocab, t->bytes, len, hash, false) >= 0;
+}
+
+/* Words that cannot be emitted any more are not worth looking up. */
+static bool is_full(const rf_tokenizer *t)
+{
+    return t->max_tokens && t->n_tokens + 1 >= t->max_tokens;
+}
+
 static rf_status end_word(rf_tokenizer *t, rf_error *err)
 {
-    size_t n_chars = t->n_chars, n = 0;
+    size_t n_chars = t->n_chars, len = 0;
     t->n_chars = t->run_start = 0;
     if (n_chars == 0)
         return RF_OK;
-    if (n_chars <= t->vocab->max_word_chars) {
-        size_t len = 0;
-        for (size_t i = 0; i < n_chars; i++)
-            len += rf_utf8_write(t->bytes + len, t->chars[i]);
-        n = match(t, len);
-    }
-    if (n == 0)
+    if (n_chars > t->vocab->max_word_chars)
         return emit(t, t->vocab->unk, err);
-    for (size_t i = 0; i < n; i++) {
-        rf_status st = emit(t, t->pieces[i], err);
-        if (st != RF_OK)
-            return st;
+    for (size_t i = 0; i < n_chars; i++)
+        len += rf_utf8_write(t->bytes + len, t->chars[i]);
+    if (t->word)
+        t->word(t->word_user, t->chars, n_chars, t->bytes, len);
+    rf_reading read = {0};
+    if (t->spelling && !is_full(t) && !in_vocab(t, len))
+        read = rf_spelling_read(t->spelling, t->chars, n_chars);
+    rf_status st = read.n == 0 ? emit_word(t, len, err) : RF_OK;
+    for (size_t i = 0; i < read.n && st == RF_OK; i++) {
+        len = strlen(read.word[i]); /* a letter longer at most: still fits */
+        memcpy(t->bytes, read.word[i], len);
+        st = emit_word(t, len, err);
     }
-    return RF_OK;
+    return st;
 }
 
 /* Appends a character to the word, marks in canonical order: after the last one whose

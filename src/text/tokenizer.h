@@ -10,4 +10,15 @@ bool rf_tokenizer_in_text(const rf_tokenizer *t);
 /* Discards the current text, if any. */
 void rf_tokenizer_reset(rf_tokenizer *t);
 
+/* Reads words that the vocabulary lacks as `spelling` says; NULL: as they are. Must
+ * outlive t. */
+struct rf_spelling;
+void rf_tokenizer_set_spelling(rf_tokenizer *t, const struct rf_spelling *spelling);
+
+/* Calls `word` with each word of a text, folded, as code points and as UTF-8, both valid
+ * during the call; words that are too long to have pieces are left out. */
+typedef void (*rf_word_sink)(void *user, const int32_t *chars, size_t n,
+                             const char *bytes, size_t len);
+void rf_tokenizer_watch_words(rf_tokenizer *t, rf_word_sink word, void *user);
+
 #endif

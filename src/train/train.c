@@ -258,6 +258,16 @@ static rf_status store_rows(rf_training *t)
     return RF_OK;
 }
 
+static rf_status learn_spelling(rf_training *t)
+{
+    if (!t->s.spelling)
+        return RF_OK;
+    t->model->spelling =
+        rf_spelling_learn(t->model->encoder->vocab, t->train.texts, t->train.lens,
+                          t->train.n - t->train.n_open, t->err);
+    return t->model->spelling ? RF_OK : t->err->code;
+}
+
 static json_t *share_json(float share)
 {
     return share < 0.0f ? json_null() : json_real((double)share);
@@ -437,7 +447,8 @@ static rf_status run_training(rf_training *t, fold_results *f, const rf_dataset 
     if ((st = calibrate_confidence(t, f)) != RF_OK ||
         (f->cross.folds > 0 && (st = rf_cross_fit_expect(&f->cross, t)) != RF_OK))
         return st;
-    if ((st = store_rows(t)) != RF_OK || (st = rf_training_map(t)) != RF_OK)
+    if ((st = store_rows(t)) != RF_OK || (st = learn_spelling(t)) != RF_OK ||
+        (st = rf_training_map(t)) != RF_OK)
         return st;
     return describe_model(t, f);
 }

@@ -33,6 +33,26 @@ setup() {
     cmp alone <(tail -n 6 1)
 }
 
+@test "misspelt words are read as words of the training texts" {
+    printf 'text\tlabel\n' >data.tsv
+    for i in 1 2 3 4 5; do
+        printf 'where is the order\twhere\nwhere is my order %s\twhere\n' $i
+        printf 'parcel parcel the b c\tparcel\nparcel d %s\tparcel\n' $i
+    done >>data.tsv
+    train data.tsv -o m.rf --quiet
+    train data.tsv -o as_is.rf --quiet --no-spelling
+    printf 'where is the order\nparcel d\n' >right
+    printf 'WHREE isthe oder\nparcl d\n' >wrong
+    "$rf" predict m.rf right --json --margins 2 >want
+    "$rf" predict m.rf wrong --json --margins 2 >got
+    cmp want got
+    "$rf" predict as_is.rf right --json --margins 2 | cmp want
+    "$rf" predict as_is.rf wrong --json --margins 2 >got
+    ! cmp -s want got
+    "$rf" inspect m.rf --json | jq -e '.kept.words == 6' # of two letters and more
+    "$rf" inspect as_is.rf --json | jq -e '.kept.words == null and .settings.known.spelling == false'
+}
+
 @test "JSON is valid and says what the plain output says" {
     "$rf" predict "$m" texts >plain
     "$rf" predict "$m" texts --json >json

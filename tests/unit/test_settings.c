@@ -18,6 +18,7 @@ static const rf_settings by_hand = {.train_layers = 2,
                                     .weight_decay = 0.01f,
                                     .warmup = 0.1f,
                                     .dropout = 0.1f,
+                                    .spelling = true,
                                     .blend = 0.5f,
                                     .head_positives = 8,
                                     .head_negatives = 64,
@@ -71,7 +72,7 @@ static void what_the_data_chooses(void **state)
     rf_train_options o = {.threads = 3};
     rf_settings s = rf_settings_default();
     assert_int_equal(rf_train_resolve(&o, &s, &c, 1000, 10, NULL), RF_OK);
-    assert_true(s.batch == 128 && s.epochs == 19 && s.patience == 4);
+    assert_true(s.batch == 64 && s.epochs == 10 && s.patience == 4);
     assert_true(s.head_steps == 600 && s.head_max_steps == 1800 &&
                 s.head_cool_steps == 150);
     assert_true(s.negative_weight == 1.0f && s.positive_noise == 0.0f &&
@@ -92,6 +93,9 @@ static void what_the_data_chooses(void **state)
     assert_true(s.negative_weight == 0.05f && s.positive_noise == 0.5f &&
                 s.fence_reject == 0.15f);
     assert_true(o.dev_share == 0 && o.cache_mb == 0 && o.map_points == 0);
+    s = rf_settings_default(); /* many rows: large batches and few epochs */
+    assert_int_equal(rf_train_resolve(&o, &s, &c, 3200, 10, NULL), RF_OK);
+    assert_true(s.batch == 128 && s.epochs == 6);
 }
 
 /* ---- Rows -------------------------------------------------------------------------- */
@@ -307,7 +311,8 @@ static void files_keep_their_form(void **state)
         "{\"seed\":7,\"max_tokens\":0,\"dev_share\":0.0,\"known\":{\"train_layers\":2,"
         "\"epochs\":0,\"batch\":0,\"patience\":0,\"encoder_rate\":0.0001,"
         "\"known_rate\":0.0005,\"weight_decay\":0.01,\"warmup\":0.1,\"dropout\":0.1,"
-        "\"blend\":0.5},\"open\":{\"steps\":0,\"max_steps\":0,\"cool_steps\":0,"
+        "\"spelling\":true,\"blend\":0.5},\"open\":{\"steps\":0,\"max_steps\":0,\"cool_"
+        "steps\":0,"
         "\"positives\":8,\"negatives\":64,\"rate\":0.0003,\"dropout\":0.1,\"lambda\":1.0,"
         "\"negative_weight\":0.0,\"rho\":1.0,\"radius\":0.0,\"gamma\":2.0,"
         "\"target_recall\":0.95,\"noise\":true,\"projection\":true,\"ascent_steps\":10,"
