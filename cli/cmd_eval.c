@@ -16,6 +16,7 @@
 
 typedef struct result {
     const rf_model *model;
+    float fence; /* not 0: what the model promises is not about this one */
     rf_evaluation e;
     size_t *worst; /* [classes + 1] by F1, lowest first */
     rf_confusion *confusions;
@@ -71,13 +72,13 @@ typedef struct claim {
     double share; /* NaN if n is 0 */
 } claim;
 
-/* False if the model makes no promise. */
+/* False if the model makes no promise, or its fence is not where it promised. */
 static bool take_claims(const result *r, claim *accept, claim *reject)
 {
     const rf_evaluation *e = &r->e;
     const rf_class_score *open = &e->scores[e->classes];
     rf_promise p;
-    if (!rf_model_promise(r->model, &p))
+    if (r->fence != 0.0f || !rf_model_promise(r->model, &p))
         return false;
     *accept = (claim){.texts = "open",
                       .error = "accepted",
@@ -283,7 +284,9 @@ static rf_status evaluate(result *r, size_t threads, const rf_dataset *data,
     rf_session *session = rf_session_new(r->model, threads, err);
     if (!session)
         return err->code;
-    rf_status st = rf_evaluate(session, data, &r->e, err);
+    rf_status st = rf_session_set_fence(session, r->fence, err);
+    if (st == RF_OK)
+        st = rf_evaluate(session, data, &r->e, err);
     rf_session_free(session);
     if (st == RF_OK)
         st = rf_evaluation_confusions(&r->e, &r->confusions, &r->n_confusions, err);
@@ -297,8 +300,9 @@ static int run_eval(const command *self, int argc, char **argv)
     const char *paths[2] = {0};
     size_t threads = 0, n;
     bool json = false, all = false;
+    float fence = 0.0f;
     data_options d = {0};
-    option options[3 + DATA_OPTIONS] = {
+    option options[4 + DATA_OPTIONS] = {
         {.name = "json",
          .kind = OPTION_FLAG,
          .value = &json,
@@ -307,6 +311,13 @@ static int run_eval(const command *self, int argc, char **argv)
          .kind = OPTION_FLAG,
          .value = &all,
          .help = "Show every class, not only the 20 with the lowest F1."},
+        {.name = "fence",
+         .kind = OPTION_FLOAT,
+         .value = &fence,
+         .arg = "X",
+         .help = "Add X to every margin: above 0, more texts get a class (default 0).",
+         .least = -(double)RF_MAX_FENCE,
+         .most = (double)RF_MAX_FENCE},
         {.name = "threads",
          .kind = OPTION_SIZE,
          .value = &threads,
@@ -315,7 +326,7 @@ static int run_eval(const command *self, int argc, char **argv)
          .min = 1,
          .max = RF_MAX_THREADS},
     };
-    data_options_list(&d, options + 3);
+    data_options_list(&d, options + 4);
     switch (options_parse(self, options, sizeof options / sizeof options[0], argc, argv,
                           paths, 2, &n)) {
     case PARSE_OK: break;
@@ -330,7 +341,7 @@ static int run_eval(const command *self, int argc, char **argv)
     rf_error err = {0};
     rf_model *model = rf_model_load(paths[0], &err);
     rf_dataset *data = model ? data_options_read_test(&d, paths[1], model, &err) : NULL;
-    result r = {.model = model};
+    result r = {.model = model, .fence = fence};
     rf_status st = data ? evaluate(&r, threads, data, &err) : err.code;
     if (st == RF_OK && json)
         put_json(&r);
@@ -360,7 +371,9 @@ const command command_eval = {
         "The expected calibration error is the average gap between confidence\n"
         "and the share of right answers. For a model with an error budget, eval shows\n"
         "what it promised or expected and what happened: open texts that were accepted\n"
-        "and known texts that were called open.\n\n"
+        "and known texts that were called open. It does so too for fences that "
+        "ringfence\n"
+        "fence placed, and not with --fence, which moves them.\n\n"
         "With --json: accuracy, f1, f1_known, f1_open, f1_tested, mcc (-1 to 1), auroc\n"
         "(null if TEST lacks known or open texts), n, n_open, calibration_error,\n"
         "reliability (ten bins: from, to, count, confidence: the mean, right: the "

@@ -131,6 +131,7 @@ static void put_text(const rf_model *model, const json_t *root, const char *path
     tuning_text_put(stdout, json_object_get(summary, "tuning"));
     expected_text_put(stdout, json_object_get(summary, "expected"));
     budget_text_put(stdout, json_object_get(summary, "budget"));
+    fence_text_put(stdout, json_object_get(summary, "fence"));
     printf("settings\n");
     put_settings(json_object_get(root, "settings"), "");
     put_classes(model);

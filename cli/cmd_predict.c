@@ -18,6 +18,7 @@ typedef struct predict_request {
     bool json, text;
     rf_answer_options answer;
     size_t top; /* SIZE_MAX: not given */
+    float fence;
     size_t threads;
 } predict_request;
 
@@ -33,7 +34,7 @@ typedef struct predict_stream {
 
 /* ---- Options ----------------------------------------------------------------------- */
 
-#define PREDICT_OPTIONS 7
+#define PREDICT_OPTIONS 8
 
 /* Sets the defaults in r and lists the options that fill it. */
 static void list_options(predict_request *r, option out[PREDICT_OPTIONS])
@@ -72,6 +73,13 @@ static void list_options(predict_request *r, option out[PREDICT_OPTIONS])
                  "with --keep-examples.",
          .min = 1,
          .max = 1000},
+        {.name = "fence",
+         .kind = OPTION_FLOAT,
+         .value = &r->fence,
+         .arg = "X",
+         .help = "Add X to every margin: above 0, more texts get a class (default 0).",
+         .least = -(double)RF_MAX_FENCE,
+         .most = (double)RF_MAX_FENCE},
         {.name = "threads",
          .kind = OPTION_SIZE,
          .value = &r->threads,
@@ -197,9 +205,12 @@ static rf_status predict_lines(predict_stream *s, const predict_request *r, rf_e
     s->session = rf_session_new(s->model, r->threads, err);
     if (!s->session)
         return err->code;
+    rf_status st = rf_session_set_fence(s->session, r->fence, err);
+    if (st != RF_OK)
+        return st;
     rf_session_set_sink(s->session, put_answer, s);
     const line_sink sink = {s, feed_bytes, end_line, flush_pending};
-    rf_status st = lines_read(r->paths[1], &sink, err);
+    st = lines_read(r->paths[1], &sink, err);
     return st == RF_OK ? flush_pending(s, err) : st;
 }
 
@@ -258,7 +269,8 @@ const command command_predict = {
         "  label              the class, or \"open\"\n"
         "  open               whether every class rejects the text\n"
         "  confidence         in the answer, 0 to 1\n"
-        "  margin             the largest output of a head; below 0: open\n"
+        "  margin             the largest output of a head, --fence added; below 0: "
+        "open\n"
         "  ranking            the most likely known classes, whether accepted or not\n"
         "  accepted           classes whose head accepts the text, largest margin first\n"
         "  nearest_rejecting  the class that rejects it by the smallest margin, or null\n"

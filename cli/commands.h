@@ -9,6 +9,7 @@ extern const command command_train;
 extern const command command_tune;
 extern const command command_predict;
 extern const command command_eval;
+extern const command command_fence;
 extern const command command_report;
 extern const command command_serve;
 extern const command command_inspect;

@@ -1,5 +1,5 @@
-/* tuning_text.c - prints the results of tuning and of an error budget, from the JSON in a
- * model or a settings file
+/* tuning_text.c - prints the results of tuning, of an error budget and of moved fences,
+ * from the JSON in a model or a settings file
  */
 #include "tuning_text.h"
 
@@ -107,20 +107,26 @@ void expected_text_put(FILE *to, const json_t *expected)
     json_array_foreach(worst, i, c) put_worst(to, c);
 }
 
-void budget_text_put(FILE *to, const json_t *budget)
+/* "at most 5 % of open texts accepted"; nothing without a limit. */
+static void put_limits(FILE *to, const json_t *budget)
 {
-    if (!json_is_object(budget))
-        return;
     const json_t *accept = json_object_get(budget, "max_false_accept");
     const json_t *reject = json_object_get(budget, "max_false_reject");
-    const json_t *offset = json_object_get(budget, "offset");
-    fputs("budget     ", to);
     if (json_is_number(accept))
         fprintf(to, "at most %g %% of open texts accepted%s",
                 100.0 * json_number_value(accept), json_is_number(reject) ? "; " : "");
     if (json_is_number(reject))
         fprintf(to, "at most %g %% of known texts called open",
                 100.0 * json_number_value(reject));
+}
+
+void budget_text_put(FILE *to, const json_t *budget)
+{
+    if (!json_is_object(budget))
+        return;
+    const json_t *offset = json_object_get(budget, "offset");
+    fputs("budget     ", to);
+    put_limits(to, budget);
     size_t texts = json_read_count(budget, "open_rows");
     size_t classes = json_read_count(budget, "hidden_classes");
     fprintf(to, "\n" INDENT "from %zu %s of %zu %s, each hidden in turn\n", texts,
@@ -134,4 +140,31 @@ void budget_text_put(FILE *to, const json_t *budget)
     fprintf(to, INDENT "margins moved by %.3f (%.3f to %.3f)\n",
             json_read_number(offset, "mean"), json_read_number(offset, "min"),
             json_read_number(offset, "max"));
+}
+
+void fence_text_put(FILE *to, const json_t *fence)
+{
+    static const char *const lines[][2] = {{"accuracy", "accuracy"},
+                                           {"F1", "f1"},
+                                           {"known texts called open", "known_as_open"},
+                                           {"open texts let in", "open_let_in"}};
+    const json_t *expected = json_object_get(fence, "expected");
+    const char *best = json_string_value(json_object_get(fence, "best"));
+    size_t rows = json_read_count(fence, "rows");
+    size_t own = json_array_size(json_object_get(fence, "own"));
+    if (!json_is_object(fence))
+        return;
+    fprintf(to, "fence      placed by %zu labelled %s, %zu of them open: %s%s", rows,
+            rf_plural(rows, "row", "rows"), json_read_count(fence, "open_rows"),
+            best ? "best " : "", best ? best : "");
+    put_limits(to, fence);
+    fprintf(to, "\n" INDENT "margins moved by %.3f", json_read_number(fence, "offset"));
+    if (own > 0)
+        fprintf(to, "; %zu %s", own,
+                rf_plural(own, "class also by an offset of its own",
+                          "classes also by offsets of their own"));
+    fputc('\n', to);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (json_is_object(json_object_get(expected, lines[i][1])))
+            put_expected(to, lines[i][0], json_object_get(expected, lines[i][1]));
 }

@@ -1,4 +1,4 @@
-/* tuning_text.h - prints the results of tuning and of an error budget */
+/* tuning_text.h - prints the results of tuning, of an error budget and of moved fences */
 #ifndef RF_CLI_TUNING_TEXT_H
 #define RF_CLI_TUNING_TEXT_H
 
@@ -14,5 +14,8 @@ void expected_text_put(FILE *to, const json_t *expected);
 
 /* Prints the promised and the expected error rates; nothing for NULL. */
 void budget_text_put(FILE *to, const json_t *budget);
+
+/* Prints how labelled rows placed the fences; nothing for NULL. */
+void fence_text_put(FILE *to, const json_t *fence);
 
 #endif

@@ -19,8 +19,8 @@
  *       return fail(err.msg);
  *
  * Contents: status and errors, models, answers, explanations and maps, evaluation,
- * reports, training, labelled data, limits. Encoders, features and tokens by themselves
- * are in ringfence_encoder.h.
+ * moving the fence, reports, training, labelled data, limits. Encoders, features and
+ * tokens by themselves are in ringfence_encoder.h.
  *
  * Conventions
  *   Text     is UTF-8, given as pointer and length; it need not end in NUL and may hold
@@ -31,11 +31,11 @@
  *   Files    of a loaded model or encoder stay memory-mapped: replace them by renaming,
  *            never by writing into them. Files that we write appear complete or not at
  *            all.
- *   Threads  An rf_model is read-only once made: any number of threads may share it. An
- *            rf_session is one caller's working state: one thread at a time. Any number
- *            of threads may read an rf_dataset while none adds to it. After fork() the
- *            child makes its own sessions; it neither uses nor frees those of its parent,
- *            whose threads it does not have.
+ *   Threads  An rf_model is read-only once made, except to rf_model_move_fences: any number
+ *            of threads may share it. An rf_session is one caller's working state: one
+ *            thread at a time. Any number of threads may read an rf_dataset while none
+ *            adds to it. After fork() the child makes its own sessions; it neither uses
+ *            nor frees those of its parent, whose threads it does not have.
  *   Memory   What a _new, _load or rf_train returns is the caller's and goes to the
  *            matching _free, which accepts NULL. A returned const pointer belongs to the
  *            object it was asked from. Text that a function allocates goes to free().
@@ -188,8 +188,8 @@ static inline rf_save_options rf_save_options_default(void)
     return options;
 }
 
-/* Writes a model that rf_train made; options may be NULL. The file appears complete or
- * not at all: an existing one stays as it was when anything fails. */
+/* Writes a model that was trained or loaded; options may be NULL. The file appears
+ * complete or not at all: an existing one stays as it was when anything fails. */
 RF_API rf_status rf_model_save(const rf_model *model, const char *path,
                                const rf_save_options *options, rf_error *err);
 
@@ -210,6 +210,14 @@ typedef struct rf_decision {
 /* threads 0: one per CPU. Borrows model, which must outlive the session. */
 RF_API rf_session *rf_session_new(const rf_model *model, size_t threads, rf_error *err);
 RF_API void rf_session_free(rf_session *session);
+
+/* Moves all fences for this session alone: offset is added to every margin, so above 0
+ * more texts get a class. 0, the default, is where the model has them. Confidence stays
+ * the chance that the answer is right: another fence gives other answers, not other
+ * chances. Texts that were fed and have no answer yet count as well; flush before to
+ * exclude them. RF_ERR_ARG unless offset is a number from -RF_MAX_FENCE to
+ * RF_MAX_FENCE. */
+RF_API rf_status rf_session_set_fence(rf_session *session, float offset, rf_error *err);
 
 /* One text, with the least delay. Allocates nothing. */
 RF_API rf_status rf_classify(rf_session *session, const char *text, size_t len,
@@ -349,8 +357,8 @@ typedef struct rf_confusion {
 RF_API rf_status rf_evaluation_confusions(const rf_evaluation *evaluation,
                                           rf_confusion **list, size_t *n, rf_error *err);
 
-/* What a model that was trained to an error budget promises: shares 0..1, with 95 %
- * intervals. */
+/* What a model promises that was trained to an error budget, or whose fences were placed
+ * by known and open rows (rf_model_move_fences): shares 0..1, with 95 % intervals. */
 typedef struct rf_promise {
     double max_accept;              /* open texts given a class, at most; 0: no limit */
     double expected_accept;         /* the share that folds lead one to expect */
@@ -365,6 +373,89 @@ typedef struct rf_promise {
 RF_API bool rf_model_promise(const rf_model *model, rf_promise *out);
 /* The number of open texts that were given a class. */
 RF_API size_t rf_evaluation_accepted(const rf_evaluation *evaluation);
+
+/* ---- Moving the fence -------------------------------------------------------------- */
+
+/* Labelled rows, known and open, show better than any training where the fences belong.
+ * Placing them takes as long as classifying the rows; nothing is trained.
+ *
+ *   rf_fence_options o = rf_fence_options_default();
+ *   rf_fence_result r;
+ *   o.max_false_accept = 0.05;
+ *   if (rf_model_move_fences(model, rows, &o, &r, &err) != RF_OK)
+ *       return fail(err.msg);
+ *   printf("open let in: %.1f %%, before %.1f %%\n", r.expected.open_let_in.value,
+ *          r.before.open_let_in.value);
+ *   rf_model_save(model, "moved.rf", &keep, &err);
+ */
+
+typedef enum rf_fence_best {
+    RF_FENCE_BEST_F1 = 0, /* mean over the classes that have rows, open included */
+    RF_FENCE_BEST_ACCURACY = 1,
+} rf_fence_best;
+
+typedef struct rf_fence_options {
+    size_t struct_size;
+    rf_fence_best best;      /* without a budget */
+    double max_false_accept; /* share of open texts that may be let in, up to 0.5; 0: no
+                              * budget. The fences are as loose as that allows, but no
+                              * looser than known texts need */
+    double max_false_reject; /* share of known texts that may be called open, likewise; as
+                              * tight as that allows, but no tighter than open texts need.
+                              * With both, the first places the fences, and the second
+                              * must hold there (RF_ERR_ARG) */
+    bool per_class;          /* an offset of its own for a class whose rows justify one */
+    uint64_t seed;           /* of the folds and draws behind the figures */
+    size_t threads;          /* 0: one per CPU; the result is the same for any number */
+    rf_progress progress;    /* may be NULL */
+    void *user;
+} rf_fence_options;
+
+RF_API void rf_fence_options_init(rf_fence_options *options, size_t struct_size);
+static inline rf_fence_options rf_fence_options_default(void)
+{
+    rf_fence_options options;
+    rf_fence_options_init(&options, sizeof options);
+    return options;
+}
+
+/* A figure in per cent, with a 95 % interval for as many other rows of this kind, which
+ * may be of other open labels. All three are NaN if there are no rows to measure it on.
+ */
+typedef struct rf_figure {
+    double value, low, high;
+} rf_figure;
+
+typedef struct rf_fence_figures {
+    rf_figure accuracy;
+    rf_figure f1; /* mean over the classes that have rows, open included (f1_tested) */
+    rf_figure known_as_open; /* share of the known rows */
+    rf_figure open_let_in;   /* share of the open rows */
+} rf_fence_figures;
+
+typedef struct rf_fence_result {
+    size_t rows, open_rows;
+    double offset;             /* added to every margin; above 0 lets more in */
+    size_t own_offsets;        /* classes that got one of their own as well (per_class) */
+    rf_fence_figures before;   /* of the fences as they were, on these rows */
+    rf_fence_figures expected; /* of the new ones: each fifth of the rows is answered with
+                                * fences that the other four fifths place */
+} rf_fence_result;
+
+/* Places the fences of a model by labelled rows; labels that the model does not know
+ * count as open. Confidence is fitted to these rows, too (if they are of both kinds), and
+ * the description of the model (rf_model_json) says where the fences come from; what
+ * training expected or promised is dropped, and rf_model_promise gives the new rates.
+ *
+ * This is the one function that changes a model: no other thread may use it meanwhile,
+ * and what rf_model_json and the summaries returned before is no longer valid. Sessions
+ * of the model answer with the new fences from then on. On failure the model stays as it
+ * was. options and result may be NULL. RF_ERR_ARG for a method whose fences cannot be
+ * moved and for rows that cannot support what is asked; the message says what is missing.
+ */
+RF_API rf_status rf_model_move_fences(rf_model *model, const rf_dataset *rows,
+                                      const rf_fence_options *options,
+                                      rf_fence_result *result, rf_error *err);
 
 /* ---- Reports ----------------------------------------------------------------------- */
 
@@ -643,6 +734,7 @@ RF_API rf_status rf_dataset_summarize(const rf_dataset *data, rf_data_summary *o
 #define RF_MAX_ROWS 1000000000     /* rows of a dataset */
 #define RF_MAX_TEXT_BYTES 16777216 /* bytes of a text in a dataset: 16 MiB */
 #define RF_MAX_LABEL_BYTES 1024    /* bytes of a label */
+#define RF_MAX_FENCE 1e6f          /* offset of the fences of a session */
 
 #ifdef __cplusplus
 }

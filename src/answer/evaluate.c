@@ -101,8 +101,42 @@ static bool take_interval(const json_t *interval, double *low, double *high)
     return is_share(*low) && is_share(*high) && *low <= *high;
 }
 
+static bool take_rate(const json_t *rate, double *value, double *low, double *high)
+{
+    const json_t *numbers[3] = {json_object_get(rate, "rate"),
+                                json_object_get(rate, "low"),
+                                json_object_get(rate, "high")};
+    double *to[3] = {value, low, high};
+    for (size_t i = 0; i < 3; i++) {
+        *to[i] = json_number_value(numbers[i]);
+        if (!json_is_number(numbers[i]) || !is_share(*to[i]))
+            return false;
+    }
+    return *low <= *high;
+}
+
+/* The same from "fence": labelled rows placed the fences. */
+static bool promise_of_rows(const json_t *fence, rf_promise *out)
+{
+    const json_t *expected = json_object_get(fence, "expected");
+    rf_promise p = {
+        .max_accept = json_number_value(json_object_get(fence, "max_false_accept")),
+        .max_reject = json_number_value(json_object_get(fence, "max_false_reject"))};
+    if (!is_share(p.max_accept) || !is_share(p.max_reject) ||
+        !take_rate(json_object_get(expected, "open_let_in"), &p.expected_accept,
+                   &p.accept_low, &p.accept_high))
+        return false;
+    p.tells_reject = take_rate(json_object_get(expected, "known_as_open"),
+                               &p.expected_reject, &p.reject_low, &p.reject_high);
+    *out = p;
+    return true;
+}
+
 bool rf_model_promise(const rf_model *model, rf_promise *out)
 {
+    const json_t *fence = json_object_get(model->summary, "fence");
+    if (fence)
+        return promise_of_rows(fence, out);
     const json_t *budget = json_object_get(model->summary, "budget");
     const json_t *accept = json_object_get(budget, "expected_false_accept");
     const json_t *reject = json_object_get(budget, "expected_false_reject");

@@ -23,13 +23,14 @@ struct rf_session {
     rf_decision_sink sink;
     void *sink_user;
     rf_judge judge;
+    float fence; /* added to every margin */
 };
 
 /* ---- Deciding and delivering ------------------------------------------------------- */
 
 /* The answer is a class if its fence accepts the text. p = sigmoid(bias + slope
- * margin) is the confidence that the text is of a known class; the softmax divides it
- * among the known classes. */
+ * margin) is the confidence that the text is of a known class, margin being that of the
+ * model's own fence; the softmax divides it among the known classes. */
 static rf_decision decide(const rf_session *s, const float *features, size_t row)
 {
     const rf_judge *j = &s->judge;
@@ -43,7 +44,8 @@ static rf_decision decide(const rf_session *s, const float *features, size_t row
                      .margins = j->margins + row * classes,
                      .feature = features + row * s->model->known.width};
     const rf_calibration *c = &s->model->calibration;
-    double margin = (double)c->bias + (double)c->slope * (double)d.margin;
+    double own = (double)d.margin - (double)s->fence;
+    double margin = (double)c->bias + (double)c->slope * own;
     d.confidence =
         d.class_index == RF_OPEN
             ? (float)(1.0 / (1.0 + exp(margin)))
@@ -63,11 +65,23 @@ static rf_status decide_rows(rf_session *s, const float *features, size_t n,
         return rf_fail(err, RF_ERR_NUMERIC, 0,
                        "a margin or probability is a NaN or an infinity: the model's "
                        "weights are too large");
+    for (size_t i = 0; s->fence != 0.0f && i < numbers; i++)
+        s->judge.margins[i] += s->fence;
     for (size_t i = 0; s->sink && i < n && st == RF_OK; i++) {
         rf_decision d = decide(s, features, i);
         st = s->sink(s->sink_user, &d, err);
     }
     return st;
+}
+
+rf_status rf_session_set_fence(rf_session *s, float offset, rf_error *err)
+{
+    if (!(offset >= -RF_MAX_FENCE && offset <= RF_MAX_FENCE))
+        return rf_fail(err, RF_ERR_ARG, 0,
+                       "the fence is %g, wanted a number from %g to %g", (double)offset,
+                       (double)-RF_MAX_FENCE, (double)RF_MAX_FENCE);
+    s->fence = offset;
+    return RF_OK;
 }
 
 /* The embedder's sink. */

@@ -45,6 +45,7 @@
     ROW(FOLDS, FIRST, RF_STREAM_2_40(5), NULL)  /* partition, attempt */                 \
     ROW(BUDGET, FIRST, RF_STREAM_2_40(6), NULL) /* which rate */                         \
     ROW(CROSS_FIT, FIRST, RF_STREAM_2_40(10), NULL)                                      \
+    ROW(FENCE_ROWS, FIRST, RF_STREAM_2_40(12), NULL) /* 0: folds, 1: intervals */        \
     ROW(MAP_ROWS, LABEL, RF_STREAM_2_40(8), NULL)                                        \
     ROW(MAP_CLASSES, FIRST, RF_STREAM_2_40(8), NULL)                                     \
     ROW(TSNE_START, FIRST, 70, NULL)                                                     \

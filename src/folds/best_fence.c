@@ -1,12 +1,14 @@
 /*
- * best_fence.c - the offset at which answers to held-out and hidden texts are best
+ * best_fence.c - the offset at which answers to texts with known labels are best
  *
- * Every text counts 1 / sqrt(texts of its class): a class of many texts weighs more than
- * one of few, but not as much as its share. Open texts together have a share of
- * OPEN_SHARE; of it, n open texts that came with the training data have n / (n +
- * GIVEN_ROWS), and the texts of hidden classes the rest. F1 alone would let in too many,
- * accuracy alone too few (docs/RESULTS.md). The curve over the offsets is smoothed, as
- * its highest point is partly luck.
+ * The offsets tried are quantiles of the margins. The curve over them is smoothed, as its
+ * highest point is partly luck.
+ *
+ * Of held-out and hidden texts every one counts 1 / sqrt(texts of its class): a class of
+ * many texts weighs more than one of few, but not as much as its share. Open texts
+ * together have a share of OPEN_SHARE; of it, n open texts that came with the training
+ * data have n / (n + GIVEN_ROWS), and the texts of hidden classes the rest. F1 alone
+ * would let in too many, accuracy alone too few (docs/RESULTS.md).
  */
 #include "folds/cross_fit.h"
 
@@ -23,7 +25,7 @@
 #define SMOOTH_SD 8.0 /* in offsets */
 #define SMOOTH_REACH 24
 
-/* All outcomes with their weights. */
+/* Outcomes with their weights. */
 typedef struct answers {
     size_t n, classes;
     const rf_outcome **row;                /* [n] */
@@ -43,23 +45,34 @@ static size_t truth_of(const answers *a, size_t i)
     return a->row[i]->hidden ? a->classes : a->row[i]->truth;
 }
 
-/* Whatever it returns, the caller releases. */
+/* Room for n of them. Whatever it returns, the caller releases. */
+static rf_status make_room(answers *a, size_t n, size_t classes, rf_error *err)
+{
+    *a = (answers){.classes = classes};
+    a->row = calloc(n + 1, sizeof *a->row);
+    a->weight = calloc(n + 1, sizeof *a->weight);
+    a->support = calloc(3 * (classes + 1), sizeof *a->support);
+    if (!a->row || !a->weight || !a->support)
+        return rf_fail_nomem(err, n * sizeof *a->row, "the outcomes");
+    a->predicted = a->support + classes + 1;
+    a->correct = a->predicted + classes + 1;
+    return RF_OK;
+}
+
+/* The outcomes of folds. Whatever it returns, the caller releases. */
 static rf_status take_answers(answers *a, const rf_outcomes *folds, size_t n_folds,
                               size_t classes, rf_error *err)
 {
     size_t n = 0, *count = calloc(2 * classes, sizeof *count);
     for (size_t f = 0; f < n_folds; f++)
         n += folds[f].n + folds[f].n_given;
-    *a = (answers){.classes = classes};
-    a->row = calloc(n + 1, sizeof *a->row);
-    a->weight = calloc(n + 1, sizeof *a->weight);
-    a->support = calloc(3 * (classes + 1), sizeof *a->support);
-    if (!count || !a->row || !a->weight || !a->support) {
+    rf_status st = make_room(a, n, classes, err);
+    if (st == RF_OK && !count)
+        st = rf_fail_nomem(err, 2 * classes * sizeof *count, "the classes");
+    if (st != RF_OK) {
         free(count);
-        return rf_fail_nomem(err, n * sizeof *a->row, "the outcomes");
+        return st;
     }
-    a->predicted = a->support + classes + 1;
-    a->correct = a->predicted + classes + 1;
     for (size_t f = 0; f < n_folds; f++)
         for (size_t i = 0; i < folds[f].n; i++)
             if (isfinite(folds[f].row[i].margin[0])) {
@@ -92,8 +105,9 @@ static rf_status take_answers(answers *a, const rf_outcomes *folds, size_t n_fol
     return RF_OK;
 }
 
-/* The mean of F1 and accuracy, in per cent, if margins below `fence` are open. */
-static double value_at(const answers *a, float fence)
+/* F1 and accuracy, weighed by f1_share and its rest, in per cent, if margins below
+ * `fence` are open. */
+static double value_at(const answers *a, double f1_share, float fence)
 {
     double f1 = 0.0, right = 0.0;
     size_t present = 0;
@@ -112,7 +126,9 @@ static double value_at(const answers *a, float fence)
         right += a->correct[c];
         present++;
     }
-    return present ? 50.0 * (f1 / (double)present + right) : 0.0;
+    if (present == 0)
+        return 0.0;
+    return 100.0 * (f1_share * (f1 / (double)present) + (1.0 - f1_share) * right);
 }
 
 static double smoothed(const double *values, size_t at)
@@ -128,23 +144,20 @@ static double smoothed(const double *values, size_t at)
     return sum / weights;
 }
 
-rf_status rf_best_fence(const rf_outcomes *folds, size_t n_folds, size_t classes,
-                        float *offset, double *value, rf_error *err)
+static rf_status find_best(const answers *a, double f1_share, float *offset,
+                           double *value, rf_error *err)
 {
-    answers a;
     double values[OFFSETS], fences[OFFSETS], best = -1.0;
-    rf_status st = take_answers(&a, folds, n_folds, classes, err);
-    double *margins = calloc(a.n + 1, sizeof *margins);
-    *offset = 0.0f;
-    if (st == RF_OK && !margins)
-        st = rf_fail_nomem(err, a.n * sizeof *margins, "the outcomes");
-    for (size_t i = 0; i < a.n && st == RF_OK; i++)
-        margins[i] = (double)a.row[i]->margin[0];
-    for (size_t i = 0; i < OFFSETS && a.n > 0 && st == RF_OK; i++) {
-        fences[i] = rf_quantile(margins, a.n, (double)(i + 1) / (OFFSETS + 1));
-        values[i] = value_at(&a, (float)fences[i]);
+    double *margins = calloc(a->n + 1, sizeof *margins);
+    if (!margins)
+        return rf_fail_nomem(err, a->n * sizeof *margins, "the outcomes");
+    for (size_t i = 0; i < a->n; i++)
+        margins[i] = (double)a->row[i]->margin[0];
+    for (size_t i = 0; i < OFFSETS && a->n > 0; i++) {
+        fences[i] = rf_quantile(margins, a->n, (double)(i + 1) / (OFFSETS + 1));
+        values[i] = value_at(a, f1_share, (float)fences[i]);
     }
-    for (size_t i = 0; i < OFFSETS && a.n > 0 && st == RF_OK; i++) {
+    for (size_t i = 0; i < OFFSETS && a->n > 0; i++) {
         double v = smoothed(values, i);
         if (v > best) {
             best = v;
@@ -154,6 +167,35 @@ rf_status rf_best_fence(const rf_outcomes *folds, size_t n_folds, size_t classes
     if (value)
         *value = best;
     free(margins);
+    return RF_OK;
+}
+
+rf_status rf_best_fence(const rf_outcomes *folds, size_t n_folds, size_t classes,
+                        float *offset, double *value, rf_error *err)
+{
+    answers a;
+    *offset = 0.0f;
+    rf_status st = take_answers(&a, folds, n_folds, classes, err);
+    if (st == RF_OK)
+        st = find_best(&a, 0.5, offset, value, err);
+    release_answers(&a);
+    return st;
+}
+
+rf_status rf_best_fence_of_rows(const rf_outcome *const *rows, size_t n, size_t classes,
+                                double f1_share, float *offset, rf_error *err)
+{
+    answers a;
+    *offset = 0.0f;
+    rf_status st = make_room(&a, n, classes, err);
+    for (size_t i = 0; i < n && st == RF_OK; i++) {
+        a.row[i] = rows[i];
+        a.weight[i] = 1.0 / (double)n;
+        a.n = i + 1;
+        a.support[truth_of(&a, i)] += a.weight[i];
+    }
+    if (st == RF_OK)
+        st = find_best(&a, f1_share, offset, NULL, err);
     release_answers(&a);
     return st;
 }

@@ -205,16 +205,26 @@ static rf_status add_own_offsets(rf_budget *b, const rf_outcomes *folds, size_t 
     return st;
 }
 
-/* The loosest fence that the budget allows, but no looser than known texts need: a
- * wide budget should not accept open texts for nothing. */
+float rf_budget_offset(float *known, size_t n_known, float *open, size_t n_open,
+                       double max_accept, double max_reject)
+{
+    if (max_accept > 0.0) {
+        float allowed = rf_budget_loosest(open, n_open, max_accept);
+        float needed = n_known ? rf_budget_tightest(known, n_known, NEGLIGIBLE) : allowed;
+        return needed < allowed ? needed : allowed;
+    }
+    float allowed = rf_budget_tightest(known, n_known, max_reject);
+    float needed = n_open ? rf_budget_loosest(open, n_open, NEGLIGIBLE) : allowed;
+    return needed > allowed ? needed : allowed;
+}
+
 static float common_offset(const rf_budget *b, const rf_outcomes *folds, size_t n_folds,
                            float *room)
 {
-    size_t n = list_margins(b, folds, n_folds, true, room);
-    float allowed = rf_budget_loosest(room, n, allowed_in_folds(b));
-    n = list_margins(b, folds, n_folds, false, room);
-    float needed = n ? rf_budget_tightest(room, n, NEGLIGIBLE) : allowed;
-    return needed < allowed ? needed : allowed;
+    size_t n_open = list_margins(b, folds, n_folds, true, room);
+    size_t n_known = list_margins(b, folds, n_folds, false, room + n_open);
+    return rf_budget_offset(room + n_open, n_known, room, n_open, allowed_in_folds(b),
+                            0.0);
 }
 
 rf_status rf_budget_fences(rf_budget *b, const rf_outcomes *folds, size_t n_folds,
@@ -238,9 +248,8 @@ rf_status rf_budget_fences(rf_budget *b, const rf_outcomes *folds, size_t n_fold
 
 /* ---- Refusing ---------------------------------------------------------------------- */
 
-static rf_status check_enough_rows(const rf_training *t, const char *name,
-                                   const char *option, double most, size_t rows,
-                                   const char *what)
+rf_status rf_budget_enough(double most, const char *name, const char *option, size_t rows,
+                           const char *what, rf_error *err)
 {
     size_t wanted = rf_rate_rows(most);
     /* In per cent, rounded up to a hundredth. */
@@ -248,11 +257,11 @@ static rf_status check_enough_rows(const rf_training *t, const char *name,
     if (rows >= wanted)
         return RF_OK;
     if (least > 50.0)
-        return rf_fail(t->err, RF_ERR_ARG, 0,
+        return rf_fail(err, RF_ERR_ARG, 0,
                        "a budget of %g %% %s cannot be shown with these data: %zu %s, "
                        "wanted %zu, %zu are missing; so few support no budget at all",
                        100.0 * most, name, rows, what, wanted, wanted - rows);
-    return rf_fail(t->err, RF_ERR_ARG, 0,
+    return rf_fail(err, RF_ERR_ARG, 0,
                    "a budget of %g %% %s cannot be shown with these data: %zu %s, wanted "
                    "%zu, %zu are missing; the smallest that they support is %s %g%%",
                    100.0 * most, name, rows, what, wanted, wanted - rows, option, least);
@@ -272,12 +281,12 @@ rf_status rf_budget_check(const rf_training *t)
         return rf_fail(t->err, RF_ERR_ARG, 0,
                        "an error budget cannot be shown with these data: %s", why);
     if (accept > 0.0)
-        st = check_enough_rows(t, "of false accepts", "--max-false-accept", accept,
-                               t->train.n + t->dev.n,
-                               "texts of classes that can be hidden");
+        st = rf_budget_enough(accept, "of false accepts", "--max-false-accept",
+                              t->train.n + t->dev.n,
+                              "texts of classes that can be hidden", t->err);
     if (st == RF_OK && reject > 0.0)
-        st = check_enough_rows(t, "of false rejects", "--max-false-reject", reject,
-                               t->train.n + t->dev.n, "texts to hold out");
+        st = rf_budget_enough(reject, "of false rejects", "--max-false-reject",
+                              t->train.n + t->dev.n, "texts to hold out", t->err);
     return st;
 }
 
@@ -324,6 +333,14 @@ static rf_status refuse_both(const rf_budget *b, double found, const rf_outcomes
         100.0 * b->max_accept, 100.0 * found, 100.0 * b->max_reject, 100.0 * accepted);
 }
 
+rf_status rf_budget_check_both(const rf_budget *b, const rf_outcomes *folds,
+                               size_t n_folds, rf_error *err)
+{
+    double rejected = share_open_in_folds(b, folds, n_folds, false);
+    return rejected > b->max_reject ? refuse_both(b, rejected, folds, n_folds, err)
+                                    : RF_OK;
+}
+
 /* ---- From folds to the model ------------------------------------------------------- */
 
 /* The average share of classes that a fold knows. Every class has texts. */
@@ -347,8 +364,7 @@ static rf_status measure_known_share(rf_budget *b, const rf_outcomes *folds,
     return RF_OK;
 }
 
-/* With a budget of false rejects only: the tightest fence that it allows, but no tighter
- * than needed to reject 99 in 100 open texts. */
+/* With a budget of false rejects only. */
 static rf_status fence_for_known(rf_budget *b, const rf_outcomes *folds, size_t n_folds,
                                  rf_error *err)
 {
@@ -356,11 +372,10 @@ static rf_status fence_for_known(rf_budget *b, const rf_outcomes *folds, size_t 
     float *room = rf_floats_new(all + 1);
     if (!room)
         return rf_fail_nomem(err, all * sizeof *room, "the margins");
-    size_t n = list_margins(b, folds, n_folds, false, room);
-    float allowed = rf_budget_tightest(room, n, b->max_reject);
-    n = list_margins(b, folds, n_folds, true, room);
-    float needed = rf_budget_loosest(room, n, NEGLIGIBLE);
-    b->common = needed > allowed ? needed : allowed;
+    size_t n_open = list_margins(b, folds, n_folds, true, room);
+    size_t n_known = list_margins(b, folds, n_folds, false, room + n_open);
+    b->common =
+        rf_budget_offset(room + n_open, n_known, room, n_open, 0.0, b->max_reject);
     free(room);
     return RF_OK;
 }
@@ -384,9 +399,7 @@ rf_status rf_budget_plan(rf_budget *b, const rf_training *t, const rf_outcomes *
                              : fence_for_known(b, folds, n_folds, t->err);
     if (st != RF_OK || b->max_reject == 0.0 || b->max_accept == 0.0)
         return st;
-    double rejected = share_open_in_folds(b, folds, n_folds, false);
-    return rejected > b->max_reject ? refuse_both(b, rejected, folds, n_folds, t->err)
-                                    : RF_OK;
+    return rf_budget_check_both(b, folds, n_folds, t->err);
 }
 
 /* Counts by class: known texts, answered correctly, called open; hidden texts,

@@ -62,6 +62,24 @@ float rf_budget_loosest(float *margins, size_t n, double most);
  * rejected with probability at most `most`. Sorts the margins. */
 float rf_budget_tightest(float *margins, size_t n, double most);
 
+/* The offset that keeps one budget, judging by the margins of known and of open texts,
+ * both of which it sorts. With max_accept the loosest that this allows, but no looser
+ * than needed to accept 99 in 100 known texts: a wide budget should not let in open ones
+ * for nothing. With max_reject alone the tightest, but no tighter than needed to reject
+ * 99 in 100 open texts. */
+float rf_budget_offset(float *known, size_t n_known, float *open, size_t n_open,
+                       double max_accept, double max_reject);
+
+/* RF_ERR_ARG if so many rows cannot show that a rate is at most `most`. name, option and
+ * what are for the message: "of false accepts", "--max-false-accept", "open texts". */
+rf_status rf_budget_enough(double most, const char *name, const char *option, size_t rows,
+                           const char *what, rf_error *err);
+
+/* RF_ERR_ARG if the fences of b, placed for max_accept, break max_reject; the message
+ * says what could be kept. */
+rf_status rf_budget_check_both(const rf_budget *b, const rf_outcomes *folds,
+                               size_t n_folds, rf_error *err);
+
 /* Fills b->own and b->common from the folds: see budget.c. */
 rf_status rf_budget_fences(rf_budget *b, const rf_outcomes *folds, size_t n_folds,
                            rf_error *err);

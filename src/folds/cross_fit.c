@@ -151,51 +151,71 @@ static size_t count_given(const rf_cross_fit *c)
     return n;
 }
 
-rf_status rf_cross_fit_calibrate(const rf_cross_fit *c, rf_training *t)
+/* Copies the best margins of a known outcome. False if its class is not among them. */
+static bool copy_best(const rf_outcome *row, float best[RF_OUTCOME_HEADS],
+                      uint32_t *truth)
 {
-    size_t n = 0, all = 0, known = 0;
-    bool own = count_given(c) >= ENOUGH_GIVEN;
-    for (size_t f = 0; f < c->folds; f++)
-        n += c->outcomes[f].n + c->outcomes[f].n_given;
+    bool found = false;
+    for (size_t k = 0; k < RF_OUTCOME_HEADS; k++) {
+        best[k] = isfinite(row->margin[k]) ? row->margin[k] : row->margin[0] - 1e3f;
+        if (row->head[k] == row->truth && isfinite(row->margin[k])) {
+            *truth = (uint32_t)k;
+            found = true;
+        }
+    }
+    return found;
+}
+
+rf_status rf_calibrate_outcomes(rf_calibration *c, const rf_outcome *const *rows,
+                                size_t n, float offset, rf_error *err)
+{
+    size_t all = 0, known = 0;
     float *margin = rf_floats_new(n + 1);
     float *best = rf_floats_new((n + 1) * RF_OUTCOME_HEADS);
     uint8_t *is_known = calloc(n + 1, 1);
     uint32_t *truth = calloc(n + 1, sizeof *truth);
     rf_status st = margin && best && is_known && truth
                        ? RF_OK
-                       : rf_fail_nomem(t->err, n * sizeof *best, "the outcomes");
-    for (size_t f = 0; f < c->folds && st == RF_OK; f++)
-        for (size_t i = 0; i < c->outcomes[f].n; i++) {
-            const rf_outcome *row = &c->outcomes[f].row[i];
-            if (!isfinite(row->margin[0]) || (own && row->hidden))
-                continue;
-            is_known[all] = !row->hidden;
-            margin[all++] = row->margin[0] + c->offset;
-            for (size_t k = 0; k < RF_OUTCOME_HEADS && !row->hidden; k++) {
-                best[known * RF_OUTCOME_HEADS + k] =
-                    isfinite(row->margin[k]) ? row->margin[k] : row->margin[0] - 1e3f;
-                if (row->head[k] == row->truth && isfinite(row->margin[k])) {
-                    truth[known] = (uint32_t)k;
-                    is_known[all - 1] = 2; /* its class is among the best */
-                }
-            }
-            known += is_known[all - 1] == 2;
-            is_known[all - 1] = is_known[all - 1] > 0;
-        }
-    for (size_t f = 0; f < c->folds && st == RF_OK; f++)
-        for (size_t i = 0; i < c->outcomes[f].n_given; i++)
-            if (isfinite(c->outcomes[f].given[i].margin[0]))
-                margin[all++] = c->outcomes[f].given[i].margin[0] + c->offset;
+                       : rf_fail_nomem(err, n * sizeof *best, "the outcomes");
+    for (size_t i = 0; i < n && st == RF_OK; i++) {
+        if (!isfinite(rows[i]->margin[0]))
+            continue;
+        is_known[all] = !rows[i]->hidden;
+        margin[all++] = rows[i]->margin[0] + offset;
+        if (!rows[i]->hidden)
+            known += copy_best(rows[i], best + known * RF_OUTCOME_HEADS, &truth[known]);
+    }
     if (st == RF_OK && all > 0)
-        st = rf_calibration_fit_known(&t->model->calibration, margin, is_known, all,
-                                      t->err);
+        st = rf_calibration_fit_known(c, margin, is_known, all, err);
     if (st == RF_OK && known > 0)
-        st = rf_calibration_fit_classes(&t->model->calibration, best, truth, known,
-                                        RF_OUTCOME_HEADS, t->err);
+        st = rf_calibration_fit_classes(c, best, truth, known, RF_OUTCOME_HEADS, err);
     free(margin);
     free(best);
     free(is_known);
     free(truth);
+    return st;
+}
+
+rf_status rf_cross_fit_calibrate(const rf_cross_fit *c, rf_training *t)
+{
+    size_t n = 0;
+    bool own = count_given(c) >= ENOUGH_GIVEN;
+    for (size_t f = 0; f < c->folds; f++)
+        n += c->outcomes[f].n + c->outcomes[f].n_given;
+    const rf_outcome **rows = calloc(n + 1, sizeof *rows);
+    if (!rows)
+        return rf_fail_nomem(t->err, n * sizeof *rows, "the outcomes");
+    n = 0;
+    for (size_t f = 0; f < c->folds; f++)
+        for (size_t i = 0; i < c->outcomes[f].n; i++)
+            if (!own || !c->outcomes[f].row[i].hidden)
+                rows[n++] = &c->outcomes[f].row[i];
+    for (size_t f = 0; f < c->folds; f++)
+        for (size_t i = 0; i < c->outcomes[f].n_given; i++)
+            rows[n++] = &c->outcomes[f].given[i];
+    rf_status st =
+        rf_calibrate_outcomes(&t->model->calibration, rows, n, c->offset, t->err);
+    free(rows);
     return st;
 }
 

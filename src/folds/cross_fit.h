@@ -67,4 +67,16 @@ json_t *rf_cross_fit_json(const rf_cross_fit *c, const rf_model *m);
 rf_status rf_best_fence(const rf_outcomes *folds, size_t n_folds, size_t classes,
                         float *offset, double *value, rf_error *err);
 
+/* ---- For rows with labels (fence/) ------------------------------------------------- */
+
+/* The offset at which F1, weighed by f1_share (0 to 1), and accuracy, by the rest, are
+ * best over these outcomes; each counts the same. Of `hidden` ones truth is not used. */
+rf_status rf_best_fence_of_rows(const rf_outcome *const *rows, size_t n, size_t classes,
+                                double f1_share, float *offset, rf_error *err);
+
+/* Fits confidence to these outcomes, offset added to their margins; the temperature by
+ * the known ones. */
+rf_status rf_calibrate_outcomes(rf_calibration *c, const rf_outcome *const *rows,
+                                size_t n, float offset, rf_error *err);
+
 #endif

@@ -370,8 +370,7 @@ static rf_status compute_features(rf_fold *f, float share)
 
 /* ---- Outcomes ---------------------------------------------------------------------- */
 
-/* The best heads of a row, by index in the fold's own model; NaNs are ignored. */
-static void best_heads(rf_outcome *out, const float *margins, size_t classes)
+void rf_outcome_take(rf_outcome *out, const float *margins, size_t classes)
 {
     for (size_t k = 0; k < RF_OUTCOME_HEADS; k++) {
         out->head[k] = 0;
@@ -396,7 +395,7 @@ static void fill_outcomes(void *user, const rf_judge *j, size_t from, size_t n)
 {
     rf_outcome *out = user;
     for (size_t i = 0; i < n; i++)
-        best_heads(&out[from + i], j->margins + i * j->classes, j->classes);
+        rf_outcome_take(&out[from + i], j->margins + i * j->classes, j->classes);
 }
 
 rf_status rf_outcomes_judge(const rf_model *m, const float *z, size_t n, rf_team *team,

@@ -82,6 +82,9 @@ typedef struct rf_outcomes {
 
 void rf_outcomes_release(rf_outcomes *o); /* accepts a zeroed struct */
 
+/* Fills heads and margins of one outcome; NaNs are ignored. */
+void rf_outcome_take(rf_outcome *out, const float *margins, size_t classes);
+
 /* Fills heads and margins of n outcomes, by class of the model. */
 rf_status rf_outcomes_judge(const rf_model *m, const float *z, size_t n, rf_team *team,
                             rf_outcome *out, rf_error *err);

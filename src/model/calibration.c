@@ -249,6 +249,7 @@ const char *rf_calibration_source_name(rf_calibration_source from)
     case RF_CALIBRATION_FROM_NOTHING: return NULL;
     case RF_CALIBRATION_FROM_DEFAULTS: return "defaults";
     case RF_CALIBRATION_FROM_PSEUDO_OPEN: return "pseudo-open";
+    case RF_CALIBRATION_FROM_LABELLED: return "labelled";
     }
     return NULL;
 }

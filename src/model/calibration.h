@@ -21,7 +21,8 @@
 typedef enum rf_calibration_source {
     RF_CALIBRATION_FROM_NOTHING = 0, /* never calibrated: 1, 0, 1 */
     RF_CALIBRATION_FROM_DEFAULTS = 1,
-    RF_CALIBRATION_FROM_PSEUDO_OPEN = 2 /* fitted to classes hidden in folds */
+    RF_CALIBRATION_FROM_PSEUDO_OPEN = 2, /* fitted to classes hidden in folds */
+    RF_CALIBRATION_FROM_LABELLED = 3     /* to labelled rows, open ones among them */
 } rf_calibration_source;
 
 typedef struct rf_calibration {
@@ -60,7 +61,7 @@ rf_status rf_calibration_fit_classes(rf_calibration *c, const float *margins,
  * temperature above 0 and at most RF_CALIBRATION_MAX. */
 rf_status rf_calibration_check(const rf_calibration *c, rf_error *err);
 
-/* "defaults", "pseudo-open"; NULL for RF_CALIBRATION_FROM_NOTHING. */
+/* "defaults", "pseudo-open", "labelled"; NULL for RF_CALIBRATION_FROM_NOTHING. */
 const char *rf_calibration_source_name(rf_calibration_source from);
 
 #endif

@@ -70,7 +70,8 @@ rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err);
 /* A hash of all files of the encoder: weights, config.json, tokenizer. */
 void rf_model_encoder_hash(const rf_model *m, char hex[RF_SHA256_HEX]);
 
-/* Updates m->json, as if everything in memory were stored. */
+/* Updates m->json, as if everything in memory were stored; a slim model that was loaded
+ * stays one. */
 rf_status rf_model_describe(rf_model *m, rf_error *err);
 
 /* The description in a model file, as a JSON object, given what the file stores. NULL

@@ -129,7 +129,8 @@ rf_status rf_model_describe(rf_model *m, rf_error *err)
     rf_buffer_init(&text, MAX_JSON, "the description of a model");
     json_t *root = rf_model_describe_as(
         m,
-        (rf_model_extent){true, m->n_rows > 0, m->n_rows > 0 && m->texts, m->map_n > 0},
+        (rf_model_extent){!m->file.json || m->encoder->files.shared, m->n_rows > 0,
+                          m->n_rows > 0 && m->texts, m->map_n > 0},
         err);
     if (!root)
         return err->code;

@@ -121,13 +121,14 @@ static rf_status read_calibration(rf_model_reading *l)
         (st = get_float(l, object, "temperature", &c->temperature)) != RF_OK ||
         (st = get_string(l, object, "from", &from)) != RF_OK)
         return st;
-    c->from = RF_CALIBRATION_FROM_DEFAULTS;
-    if (strcmp(from, rf_calibration_source_name(c->from)) != 0)
-        c->from = RF_CALIBRATION_FROM_PSEUDO_OPEN;
-    if (strcmp(from, rf_calibration_source_name(c->from)) != 0)
+    c->from = RF_CALIBRATION_FROM_LABELLED;
+    while (c->from > RF_CALIBRATION_FROM_NOTHING &&
+           strcmp(from, rf_calibration_source_name(c->from)) != 0)
+        c->from--;
+    if (c->from == RF_CALIBRATION_FROM_NOTHING)
         return rf_fail(l->err, RF_ERR_FORMAT, 0,
-                       "%s: \"calibration.from\" is \"%.40s\", wanted \"defaults\" or "
-                       "\"pseudo-open\"",
+                       "%s: \"calibration.from\" is \"%.40s\", wanted \"defaults\", "
+                       "\"pseudo-open\" or \"labelled\"",
                        l->name, from);
     rf_error why = {0};
     st = rf_calibration_check(c, &why);

@@ -9,6 +9,7 @@
  * the byte for which its buffer could not grow and reads on (2.14), which is harmless
  * only if the next request fails too.
  */
+#include "ans/heads.h"
 #include "base/file.h"
 #include "encoder/encoder.h"
 #include "lab/results.h"
@@ -352,6 +353,39 @@ static void evaluating(void **state)
     rf_model_free(m);
 }
 
+static rf_model *movable;
+
+/* After a failure the model is as it was. */
+static rf_status move_fences(rf_error *err)
+{
+    const float *fence = rf_head_at(&movable->state, 0).b3, was = *fence;
+    const char *json = movable->json;
+    rf_fence_options o = {.struct_size = sizeof o, .per_class = true, .threads = 1};
+    rf_status st = rf_model_move_fences(movable, asked, &o, NULL, err);
+    if (st != RF_OK)
+        assert_true(*fence == was && movable->json == json);
+    return st;
+}
+
+static void moving_fences(void **state)
+{
+    (void)state;
+    movable = small_model(TINY "encoder", 2, 1, NULL);
+    asked = rf_dataset_new(NULL);
+    assert_true(movable && asked);
+    for (unsigned i = 0; i < 24; i++) {
+        const char *label = i % 2 ? "oos" : rf_model_label(movable, i % 4 / 2);
+        char text[16];
+        snprintf(text, sizeof text, "where is %u", i);
+        assert_int_equal(
+            rf_dataset_add(asked, text, strlen(text), label, strlen(label), NULL), RF_OK);
+    }
+    assert_int_equal(rf_dataset_class(asked, 0) < 3, 1); /* sorts the labels */
+    fail_each(move_fences);
+    rf_dataset_free(asked);
+    rf_model_free(movable);
+}
+
 static char place[RF_PATH_MAX]; /* where an import writes, and labelled data lies */
 
 static size_t files_in(const char *path)
@@ -689,6 +723,7 @@ int main(void)
         cmocka_unit_test(answering),
         cmocka_unit_test(explaining),
         cmocka_unit_test(evaluating),
+        cmocka_unit_test(moving_fences),
         cmocka_unit_test(importing),
         cmocka_unit_test(labelled_data),
         cmocka_unit_test(models),

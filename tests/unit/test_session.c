@@ -278,6 +278,44 @@ static void a_margin_of_zero_accepts(void **state)
     rf_model_free(m);
 }
 
+/* Another fence gives other answers; the chance that the text is known stays. */
+static void a_moved_fence(void **state)
+{
+    const fixture *f = *state;
+    static const float offsets[] = {-0.7f, 1.3f, 0.0f};
+    size_t changed = 0;
+    rf_session *s = make(f->model, 2);
+    for (size_t k = 0; k < 3; k++) {
+        assert_int_equal(rf_session_set_fence(s, offsets[k], NULL), RF_OK);
+        for (size_t i = 0; i < 200; i++) {
+            const decision_copy *was = &f->alone[i];
+            rf_decision d = classify(s, f->texts[i], f->lens[i]);
+            for (size_t c = 0; c < CLASSES; c++)
+                assert_true(d.margins[c] == was->margins[c] + offsets[k]);
+            assert_memory_equal(d.probabilities, was->probabilities,
+                                sizeof was->probabilities);
+            assert_int_equal(d.class_index, d.margin >= 0.0f ? d.nearest : RF_OPEN);
+            assert_int_equal(d.nearest, was->d.nearest);
+            double p_known = 1.0 / (1.0 + exp(-(double)was->d.margin));
+            float want = d.class_index == RF_OPEN
+                             ? (float)(1.0 - p_known)
+                             : (float)(p_known * (double)d.probabilities[d.nearest]);
+            assert_near("confidence", &d.confidence, &want, 1, 1e-6, 0);
+            changed += d.class_index != was->d.class_index;
+            if (offsets[k] == 0.0f)
+                assert_true(d.confidence == was->d.confidence);
+        }
+    }
+    assert_in_range(changed, 20, 380);
+    static const float bad[] = {NAN, INFINITY, -1.1e6f};
+    for (size_t i = 0; i < 3; i++) {
+        rf_error err = {0};
+        assert_int_equal(rf_session_set_fence(s, bad[i], &err), RF_ERR_ARG);
+        assert_error(&err, RF_ERR_ARG, "the fence is", "wanted a number from -1e+06");
+    }
+    rf_session_free(s);
+}
+
 /* A confident "open" because a sum overflowed would be wrong. */
 static void non_finite_margins_are_errors(void **state)
 {
@@ -642,6 +680,7 @@ int main(void)
         cmocka_unit_test(answers_match_plain_loops),
         cmocka_unit_test(probabilities_and_open_sum_to_one),
         cmocka_unit_test(a_margin_of_zero_accepts),
+        cmocka_unit_test(a_moved_fence),
         cmocka_unit_test(non_finite_margins_are_errors),
         cmocka_unit_test(a_single_class),
         cmocka_unit_test(a_thousand_classes),
