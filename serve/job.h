@@ -31,6 +31,7 @@ typedef struct job {
     job_text *texts; /* [n] */
     size_t n;
     rf_answer_options options;
+    float fence;               /* added to every margin */
     size_t deadline_ms;        /* 0: the server's */
     bool stream;               /* answered in lines, as they come */
     bool single;               /* answered with one object, not with a list */

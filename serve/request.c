@@ -129,6 +129,38 @@ static bool set_flag(job *j, const char *name, bool on)
     return true;
 }
 
+static bool set_fence(job *j, bool is_number, double x, const char *found,
+                      const char *pointer, problem *p)
+{
+    double most = (double)RF_MAX_FENCE;
+    if (!is_number || !(x >= -most && x <= most))
+        return problem_at(p, pointer, 400, "bad_request",
+                          "fence: found %s, wanted a number from %g to %g", found, -most,
+                          most);
+    j->fence = (float)x;
+    return true;
+}
+
+/* A decimal number of the query: "0.5", "-1e-3". */
+static bool query_fence(job *j, const char *value, problem *p)
+{
+    char *end = NULL, found[40];
+    bool plain = value && *value && strspn(value, "+-.0123456789eE") == strlen(value);
+    double x = plain ? strtod(value, &end) : 0.0;
+    snprintf(found, sizeof found, "\"%.20s\"", value ? value : "");
+    return set_fence(j, plain && *end == '\0', x, found, "", p);
+}
+
+static bool json_fence(job *j, const json_t *value, const char *pointer, problem *p)
+{
+    char found[40];
+    bool is_number = json_is_number(value);
+    double x = json_number_value(value);
+    snprintf(found, sizeof found, "%g", x);
+    return set_fence(j, is_number, x, is_number ? found : rf_json_type(value), pointer,
+                     p);
+}
+
 bool request_option(job *j, const char *name, const char *value,
                     const request_limits *limits, problem *p)
 {
@@ -141,10 +173,12 @@ bool request_option(job *j, const char *name, const char *value,
     if (strcmp(name, "map") == 0)
         return problem_set(p, 400, "bad_request",
                            "map: wanted true or false in the query");
+    if (strcmp(name, "fence") == 0)
+        return query_fence(j, value, p);
     if (!find_number_option(j, name, limits, &o))
         return problem_set(p, 400, "bad_request",
-                           "\"%s\" is not an option; wanted top_k, margins, explain, map "
-                           "or deadline_ms",
+                           "\"%s\" is not an option; wanted top_k, margins, explain, "
+                           "map, fence or deadline_ms",
                            pointer + 1);
     size_t n = 0;
     char found[40];
@@ -171,10 +205,12 @@ static bool json_option(job *j, const char *key, json_t *value,
     if (strcmp(key, "map") == 0)
         return problem_at(p, pointer, 400, "bad_request",
                           "map: found %s, wanted true or false", rf_json_type(value));
+    if (strcmp(key, "fence") == 0)
+        return json_fence(j, value, pointer, p);
     if (!find_number_option(j, key, limits, &o))
         return problem_at(p, pointer, 400, "bad_request",
                           "\"%s\" is not a key; wanted text or texts, and top_k, "
-                          "margins, explain, map or deadline_ms",
+                          "margins, explain, map, fence or deadline_ms",
                           pointer + 1);
     if (!json_is_integer(value))
         return bad_number(p, pointer, &o, rf_json_type(value));

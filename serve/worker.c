@@ -58,10 +58,22 @@ static rf_status take_decision(void *user, const rf_decision *d, rf_error *unuse
     return RF_OK;
 }
 
+/* Texts in a row with the same fence are one call: almost always all of them. */
 static rf_status classify(worker *w, size_t from, size_t n, rf_error *err)
 {
-    return rf_classify_all(w->current->sessions[w->number], w->texts + from,
-                           w->lens + from, n, take_decision, w, err);
+    rf_session *session = w->current->sessions[w->number];
+    rf_status st = RF_OK;
+    for (size_t end = from + n, next; from < end && st == RF_OK; from = next) {
+        float fence = w->items[from].job->fence;
+        next = from + 1;
+        while (next < end && w->items[next].job->fence == fence)
+            next++;
+        st = rf_session_set_fence(session, fence, err);
+        if (st == RF_OK)
+            st = rf_classify_all(session, w->texts + from, w->lens + from, next - from,
+                                 take_decision, w, err);
+    }
+    return st;
 }
 
 static void run_batch(worker *w, size_t n)

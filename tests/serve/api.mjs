@@ -228,6 +228,18 @@ await test('answers with top_k and explain equal those of --top and --explain', 
   same((await plain.classify({ texts: all, explain: false, top_k: 5, margins: 0, map: false })).json.answers, predict(modelA, all));
 });
 
+await test('fence: what predict --fence answers, for its own request alone', async () => {
+  const all = texts(60, 4), fences = [-2, -0.5, 0, 0.75, 3], want = fences.map(x => predict(modelA, all, '--fence', String(x)));
+  assert.ok(want[0].filter(a => a.open).length > want[4].filter(a => a.open).length, 'the fences prove nothing');
+  same((await plain.classify({ texts: all, fence: -0.5 })).json.answers, want[1]);
+  same((await plain.ask('POST', '/v1/classify?fence=0.75', { body: all.join('\n'), type: 'text/plain' })).json.answers, want[3]);
+  same((await plain.ask('POST', '/v1/classify?fence=0.75', { json: { texts: all, fence: 3 } })).json.answers, want[4]);
+  // at once, so that texts with several fences share batches
+  const asked = all.flatMap((text, i) => fences.map((fence, k) => plain.classify({ text, fence }).then(a => same(a.json, want[k][i], `${fence}`))));
+  await Promise.all(asked);
+  same((await plain.classify({ texts: all })).json.answers, want[2]);
+});
+
 await test('margins: the requested number, largest first, consistent with the answer', async () => {
   const all = texts(60, 3), classes = predict(modelA, ['x'], '--top', '1000')[0].ranking.length;
   const full = (await plain.classify({ texts: all, margins: 1000 })).json.answers, some = (await plain.classify({ texts: all, margins: 2 })).json.answers;

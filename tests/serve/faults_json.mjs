@@ -29,7 +29,7 @@ export async function run() {
     for (const body of ['null', 'true', '3', '"x"', '[]', '["x"]', '[{"text": "x"}]', '{}', '{"top_k": 3}', '{"text": "x", "texts": ["y"]}']) await bad(body, 'bad_request', '');
   });
   await test('JSON: wrong types, each with its pointer', async () => {
-    const wrong = { text: [null, 3, true, [], {}, ['x']], texts: [null, 3, true, {}, 'x'], top_k: [null, 'x', '3', true, [], {}, 1.5], margins: [null, 'x', true, [], {}, 0.5], explain: [null, 'x', 'true', [], {}, 2.5], map: [null, 'x', 1, 0, [], {}], deadline_ms: [null, 'x', true, [], {}, 10.5] };
+    const wrong = { text: [null, 3, true, [], {}, ['x']], texts: [null, 3, true, {}, 'x'], top_k: [null, 'x', '3', true, [], {}, 1.5], margins: [null, 'x', true, [], {}, 0.5], explain: [null, 'x', 'true', [], {}, 2.5], map: [null, 'x', 1, 0, [], {}], fence: [null, 'x', '1', true, [], {}, 1e7, -1000001], deadline_ms: [null, 'x', true, [], {}, 10.5] };
     for (const [key, values] of Object.entries(wrong))
       for (const v of values) await bad(JSON.stringify({ ...(key.startsWith('text') ? {} : { text: 'x' }), [key]: v }), 'bad_request', '/' + key);
     for (const v of [null, 3, true, [], {}]) await bad(JSON.stringify({ texts: ['a', 'b', v, 'c'] }), 'bad_request', '/texts/2');
@@ -47,7 +47,7 @@ export async function run() {
     for (const [target, part] of Object.entries({ top_k: range.top_k, margins: range.margins, explain: range.explain, deadline_ms: range.deadline_ms }))
       for (const v of [...part, ...huge, '', 'x', '1x', ' 1', '%201', '0x1', '1;2', '+1', '1%00', '%001', '1%00x'])
         refused(await raw(server, 'x', 'text/plain', `/v1/classify?${target}=${v.toString().replace(' ', '+')}`), 400, 'bad_request');
-    for (const query of ['nope=1', 'map=1', 'map=maybe', 'map', 'top_k', '=', 'top_k=1&nope=2', 'TOP_K=1']) refused(await raw(server, 'x', 'text/plain', '/v1/classify?' + query), 400, 'bad_request');
+    for (const query of ['nope=1', 'map=1', 'map=maybe', 'map', 'fence', 'fence=', 'fence=x', 'fence=nan', 'fence=inf', 'fence=0x1', 'fence=1e9', 'fence=1-', 'fence=true', 'top_k', '=', 'top_k=1&nope=2', 'TOP_K=1']) refused(await raw(server, 'x', 'text/plain', '/v1/classify?' + query), 400, 'bad_request');
     assert.equal((await raw(server, '{"text": "x"}', 'application/json', '/v1/classify?top_k=1')).json.ranking.length, 1);
     assert.equal((await raw(server, '{"text": "x", "top_k": 2}', 'application/json', '/v1/classify?top_k=1')).json.ranking.length, 2);
   });

@@ -101,6 +101,20 @@ static void options_of_the_body(void **state)
         assert_int_equal(j->deadline_ms, cases[i].deadline);
         assert_int_equal(j->options.map, cases[i].map);
         assert_int_equal(j->single, cases[i].single);
+        assert_true(j->fence == 0.0f);
+        job_detach(j);
+    }
+    static const struct {
+        const char *body;
+        float fence;
+    } fences[] = {{"{\"text\": \"a\", \"fence\": 2}", 2.0f},
+                  {"{\"text\": \"a\", \"fence\": -1.5e-1}", -0.15f}};
+    for (size_t i = 0; i < sizeof fences / sizeof *fences; i++) {
+        problem p = {0};
+        job *j = new_job();
+        assert_true(
+            read_body(j, REQUEST_JSON, fences[i].body, strlen(fences[i].body), &p));
+        assert_true(j->fence == fences[i].fence);
         job_detach(j);
     }
 }
@@ -117,20 +131,24 @@ static void options_of_the_query(void **state)
     assert_true(request_option(j, "explain", "7", &limits, &p));
     assert_true(request_option(j, "map", "true", &limits, &p));
     assert_true(request_option(j, "deadline_ms", "1", &limits, &p));
+    assert_true(request_option(j, "fence", "-0.25", &limits, &p));
+    assert_true(j->fence == -0.25f);
+    assert_true(request_option(j, "fence", "1e6", &limits, &p));
+    assert_true(j->fence == 1e6f);
     assert_int_equal(j->options.top, 3);
     assert_int_equal(j->options.margins, 1000);
     assert_int_equal(j->options.explain, 7);
     assert_true(j->options.map);
     assert_int_equal(j->deadline_ms, 1);
     static const char *const bad[][2] = {
-        {"top_k", "-1"},      {"top_k", "1001"},
-        {"top_k", ""},        {"top_k", NULL},
-        {"top_k", "1e2"},     {"top_k", "99999999999999999999"},
-        {"top_k", " 1"},      {"top_k", "true"},
-        {"explain", "0"},     {"explain", "101"},
-        {"map", "1"},         {"map", NULL},
-        {"deadline_ms", "0"}, {"deadline_ms", "5001"},
-        {"text", "a"},        {"", "1"}};
+        {"top_k", "-1"},         {"top_k", "1001"}, {"top_k", ""},
+        {"top_k", NULL},         {"top_k", "1e2"},  {"top_k", "99999999999999999999"},
+        {"top_k", " 1"},         {"top_k", "true"}, {"explain", "0"},
+        {"explain", "101"},      {"map", "1"},      {"map", NULL},
+        {"fence", "1000001"},    {"fence", NULL},   {"fence", ""},
+        {"fence", "1x"},         {"fence", "nan"},  {"fence", "0x1"},
+        {"fence", "--1"},        {"fence", "-1e7"}, {"deadline_ms", "0"},
+        {"deadline_ms", "5001"}, {"text", "a"},     {"", "1"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         problem q = {0};
         assert_false(request_option(j, bad[i][0], bad[i][1], &limits, &q));
@@ -232,6 +250,9 @@ static void refused(void **state)
         {REQUEST_JSON, "{\"texts\": [\"a\", \"123456789012345678901\"]}", 413,
          "text_too_long", "/texts/1"},
         {REQUEST_JSON, "{\"text\": \"a\", \"top_k\": -1}", 400, "bad_request", "/top_k"},
+        {REQUEST_JSON, "{\"text\": \"a\", \"fence\": true}", 400, "bad_request",
+         "/fence"},
+        {REQUEST_JSON, "{\"text\": \"a\", \"fence\": 1e7}", 400, "bad_request", "/fence"},
         {REQUEST_JSON, "{\"text\": \"a\", \"top_k\": 1.0}", 400, "bad_request", "/top_k"},
         {REQUEST_JSON, "{\"text\": \"a\", \"top_k\": true}", 400, "bad_request",
          "/top_k"},
