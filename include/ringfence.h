@@ -31,11 +31,11 @@
  *   Files    of a loaded model or encoder stay memory-mapped: replace them by renaming,
  *            never by writing into them. Files that we write appear complete or not at
  *            all.
- *   Threads  An rf_model is read-only once made, except to rf_model_move_fences: any number
- *            of threads may share it. An rf_session is one caller's working state: one
- *            thread at a time. Any number of threads may read an rf_dataset while none
- *            adds to it. After fork() the child makes its own sessions; it neither uses
- *            nor frees those of its parent, whose threads it does not have.
+ *   Threads  Any number of threads may share an rf_model; only rf_model_move_fences
+ *            changes one. An rf_session is one caller's working state: one thread at a
+ *            time. Any number of threads may read an rf_dataset while none adds to it.
+ *            After fork() the child makes its own sessions; it neither uses nor frees
+ *            those of its parent, whose threads it does not have.
  *   Memory   What a _new, _load or rf_train returns is the caller's and goes to the
  *            matching _free, which accepts NULL. A returned const pointer belongs to the
  *            object it was asked from. Text that a function allocates goes to free().
