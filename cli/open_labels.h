@@ -9,8 +9,4 @@
 rf_status open_labels_move(rf_dataset **data, rf_dataset **open, const text_list *labels,
                            const char *path, rf_error *err);
 
-/* Whether people use such a label for texts of no class: "oos", "Out-of-scope", "none".
- */
-bool open_labels_usual(const char *label);
-
 #endif

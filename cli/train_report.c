@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "base/plural.h"
 #include "json_text.h"
-#include "open_labels.h"
 #include "screen.h"
 #include "tuning_text.h"
 
@@ -104,7 +103,7 @@ static void warn_open_labels(data_warnings *o, const rf_dataset *data)
     for (size_t c = 0; c < rf_dataset_classes(data); c++) {
         size_t rows;
         const char *label = rf_dataset_label(data, c, &rows);
-        if (open_labels_usual(label))
+        if (rf_label_means_open(label))
             warn(o,
                  "%zu %s the label \"%.100s\": if it means none of the classes, give "
                  "--open-label \"%.100s\", so that it is not learnt as a class",

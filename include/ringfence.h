@@ -704,6 +704,9 @@ RF_API const char *rf_dataset_text(const rf_dataset *data, size_t row, size_t *l
 /* The class of a row, SIZE_MAX past the end. Adding a new label may change it, and the
  * first call after that sorts all labels; so add all rows first. */
 RF_API size_t rf_dataset_class(const rf_dataset *data, size_t row);
+/* The line of the file at which a row begins, from 1; 0 for a row that was added and past
+ * the end. */
+RF_API size_t rf_dataset_line(const rf_dataset *data, size_t row);
 /* The name of a class, NUL-terminated; its number of rows in *rows if not NULL. NULL past
  * the end. The name lives as long as data. */
 RF_API const char *rf_dataset_label(const rf_dataset *data, size_t class_index,
@@ -724,6 +727,10 @@ typedef struct rf_data_summary {
 
 RF_API rf_status rf_dataset_summarize(const rf_dataset *data, rf_data_summary *out,
                                       rf_error *err);
+
+/* Whether people use such a label for texts of no class: "oos", "Out-of-scope", "none".
+ */
+RF_API bool rf_label_means_open(const char *label);
 
 /* ---- Limits ------------------------------------------------------------------------ */
 

@@ -12,6 +12,7 @@ rf_dataset *rf_dataset_new(rf_error *err)
         return NULL;
     }
     rf_buffer_init(&data->rows, SIZE_MAX / 4, "rows");
+    rf_buffer_init(&data->lines, SIZE_MAX / 4, "lines");
     data->labels = rf_labels_new(err);
     if (!data->labels) {
         rf_dataset_free(data);
@@ -26,12 +27,56 @@ void rf_dataset_free(rf_dataset *data)
         return;
     rf_blocks_release(&data->texts);
     rf_buffer_release(&data->rows);
+    rf_buffer_release(&data->lines);
     rf_labels_free(data->labels);
     free(data);
 }
 
-rf_status rf_dataset_add(rf_dataset *data, const char *text, size_t text_len,
-                         const char *label, size_t label_len, rf_error *err)
+/* ---- Lines of rows ----------------------------------------------------------------- */
+
+static const rf_line_run *line_runs(const rf_dataset *data, size_t *n)
+{
+    *n = data->lines.len / sizeof(rf_line_run);
+    return (const rf_line_run *)(const void *)data->lines.data;
+}
+
+/* The line of a row of a run. */
+static size_t line_in(const rf_line_run *run, size_t row)
+{
+    return run->line ? run->line + (row - run->row) : 0;
+}
+
+/* The next row begins at this line. There is room for a run. */
+static void note_line(rf_dataset *data, size_t line)
+{
+    size_t n, row = rf_dataset_rows(data);
+    const rf_line_run *runs = line_runs(data, &n);
+    const rf_line_run run = {row, line};
+    if (n > 0 ? line_in(&runs[n - 1], row) != line : line != 0)
+        rf_buffer_add(&data->lines, &run, sizeof run, NULL);
+}
+
+size_t rf_dataset_line(const rf_dataset *data, size_t row)
+{
+    size_t low = 0, high;
+    const rf_line_run *runs = line_runs(data, &high);
+    if (row >= rf_dataset_rows(data) || high == 0 || runs[0].row > row)
+        return 0;
+    while (high - low > 1) { /* the last run that begins at or before row */
+        size_t middle = low + (high - low) / 2;
+        if (runs[middle].row <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return line_in(&runs[low], row);
+}
+
+/* ---- Rows -------------------------------------------------------------------------- */
+
+rf_status rf_dataset_add_at(rf_dataset *data, const char *text, size_t text_len,
+                            const char *label, size_t label_len, size_t line,
+                            rf_error *err)
 {
     uint32_t id;
     if (text_len > RF_MAX_TEXT_BYTES)
@@ -42,6 +87,8 @@ rf_status rf_dataset_add(rf_dataset *data, const char *text, size_t text_len,
     rf_status st = rf_label_check(&label, &label_len, err);
     if (st == RF_OK)
         st = rf_buffer_reserve(&data->rows, sizeof(rf_row), err);
+    if (st == RF_OK)
+        st = rf_buffer_reserve(&data->lines, sizeof(rf_line_run), err);
     if (st != RF_OK)
         return st;
     char *copy = rf_blocks_reserve(&data->texts, text_len + 1);
@@ -55,8 +102,15 @@ rf_status rf_dataset_add(rf_dataset *data, const char *text, size_t text_len,
     copy[text_len] = '\0';
     rf_blocks_keep(&data->texts, text_len + 1);
     rf_labels_count(data->labels, id);
+    note_line(data, line);
     rf_row row = {copy, (uint32_t)text_len, id};
     return rf_buffer_add(&data->rows, &row, sizeof row, err); /* there is room */
+}
+
+rf_status rf_dataset_add(rf_dataset *data, const char *text, size_t text_len,
+                         const char *label, size_t label_len, rf_error *err)
+{
+    return rf_dataset_add_at(data, text, text_len, label, label_len, 0, err);
 }
 
 size_t rf_dataset_rows(const rf_dataset *data)

@@ -20,10 +20,22 @@ typedef struct rf_row {
 
 struct rf_dataset {
     rf_blocks texts;
-    rf_buffer rows; /* [rows] of rf_row */
+    rf_buffer rows;  /* [rows] of rf_row */
+    rf_buffer lines; /* of rf_line_run */
     rf_labels *labels;
     size_t dropped; /* rows that raw_tsv skipped */
 };
+
+/* From this row on, up to the next run, every row is one line further down: most files
+ * need one run. line is 0 for rows that were added. */
+typedef struct rf_line_run {
+    size_t row, line;
+} rf_line_run;
+
+/* rf_dataset_add for a row that begins at this line of a file. */
+rf_status rf_dataset_add_at(rf_dataset *data, const char *text, size_t text_len,
+                            const char *label, size_t label_len, size_t line,
+                            rf_error *err);
 
 static inline const rf_row *rf_dataset_row(const rf_dataset *data, size_t row)
 {

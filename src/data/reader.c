@@ -138,8 +138,10 @@ static rf_status take_record(reader *r, rf_error *err)
                        rec->source->name, rec->line, rec->n_fields, r->n_columns,
                        r->first_line);
     rf_field text = rec->fields[r->columns.text], label = rec->fields[r->columns.label];
-    return at_line(
-        r, rf_dataset_add(r->data, text.data, text.len, label.data, label.len, err), err);
+    return at_line(r,
+                   rf_dataset_add_at(r->data, text.data, text.len, label.data, label.len,
+                                     rec->line, err),
+                   err);
 }
 
 /* ---- Rows of objects --------------------------------------------------------------- */
@@ -197,8 +199,9 @@ static rf_status take_values(reader *r, json_t *object, rf_error *err)
         return wrong_value(r, r->label_key, label, "a string or an integer", err);
     }
     return at_line(r,
-                   rf_dataset_add(r->data, json_string_value(text),
-                                  json_string_length(text), name.data, name.len, err),
+                   rf_dataset_add_at(r->data, json_string_value(text),
+                                     json_string_length(text), name.data, name.len,
+                                     r->records.line, err),
                    err);
 }
 

@@ -568,6 +568,41 @@ static void benchmark_sets(void **state)
     rf_vocab_free(vocab);
 }
 
+/* ---- Lines ------------------------------------------------------------------------- */
+
+/* The line at which each row begins, whatever is between them. */
+static void lines_of_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *bytes;
+        size_t n, line[4];
+    } files[] = {
+        {"a.tsv", "one\tx\ntwo\tx\nthree\ty\n", 3, {1, 2, 3}},
+        {"a.tsv", "text\tlabel\n\n\"a\nb\"\tx\r\n\nc\tx\nd\tx\n", 3, {3, 6, 7}},
+        {"a.jsonl",
+         "\n{\"text\": \"\", \"label\": 1}\n\n{\"text\": \"\", \"label\": 2}",
+         2,
+         {2, 4}},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        rf_dataset *data =
+            read_bytes(files[i].bytes, strlen(files[i].bytes), 1, files[i].name, NULL);
+        assert_int_equal(rf_dataset_rows(data), files[i].n);
+        for (size_t row = 0; row < files[i].n; row++)
+            assert_int_equal(rf_dataset_line(data, row), files[i].line[row]);
+        assert_int_equal(rf_dataset_line(data, files[i].n), 0);
+        assert_int_equal(rf_dataset_add(data, "more", 4, "x", 1, NULL), RF_OK);
+        assert_int_equal(rf_dataset_line(data, files[i].n), 0); /* of no file */
+        assert_int_equal(rf_dataset_line(data, 0), files[i].line[0]);
+        rf_dataset_free(data);
+    }
+    rf_dataset *made = rf_dataset_new(NULL);
+    assert_int_equal(rf_dataset_add(made, "one", 3, "x", 1, NULL), RF_OK);
+    assert_int_equal(rf_dataset_line(made, 0), 0);
+    rf_dataset_free(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -577,6 +612,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(files_and_standard_input),
         cmocka_unit_test(benchmark_sets),
+        cmocka_unit_test(lines_of_rows),
     };
     return cmocka_run_group_tests_name("data", tests, NULL, NULL);
 }
