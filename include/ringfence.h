@@ -19,8 +19,8 @@
  *       return fail(err.msg);
  *
  * Contents: status and errors, models, answers, explanations and maps, evaluation,
- * moving the fence, reports, training, labelled data, limits. Encoders, features and
- * tokens by themselves are in ringfence_encoder.h.
+ * moving the fence, reports, training, labelled data, checking data, limits. Encoders,
+ * features and tokens by themselves are in ringfence_encoder.h.
  *
  * Conventions
  *   Text     is UTF-8, given as pointer and length; it need not end in NUL and may hold
@@ -731,6 +731,97 @@ RF_API rf_status rf_dataset_summarize(const rf_dataset *data, rf_data_summary *o
 /* Whether people use such a label for texts of no class: "oos", "Out-of-scope", "none".
  */
 RF_API bool rf_label_means_open(const char *label);
+
+/* ---- Checking data ----------------------------------------------------------------- */
+
+/* What a person should mend in labelled data before training on it:
+ *
+ *   rf_findings *found = rf_check(data, NULL, &err);
+ *   for (size_t i = 0; found && i < rf_findings_count(found); i++)
+ *       puts(rf_findings_at(found, i)->message);
+ *   rf_findings_free(found);
+ *
+ * docs/design/check.md says how each is found. Released values never change. */
+typedef enum rf_finding_kind {
+    RF_FINDING_SWAPPED = 0,       /* texts and labels have changed places */
+    RF_FINDING_ENCODING = 1,      /* characters that a wrong encoding has spoiled */
+    RF_FINDING_EMPTY = 2,         /* nothing but white space */
+    RF_FINDING_CONFLICT = 3,      /* one text, but for case and spacing; several labels */
+    RF_FINDING_NEAR_CONFLICT = 4, /* nearly one text, several labels */
+    RF_FINDING_LABELS_ALIKE = 5,  /* labels equal but for case, spacing, punctuation */
+    RF_FINDING_OPEN_LABEL = 6,    /* a label that seems to mean "none of the classes" */
+    RF_FINDING_FEW_ROWS = 7,      /* a class of fewer than five rows */
+    RF_FINDING_LABEL_ERROR = 8,   /* a text that looks like one of another class */
+    RF_FINDING_CLASSES_ALIKE = 9, /* two classes that cannot be told apart */
+    RF_FINDING_TWO_TOPICS = 10,   /* a class that is two groups of texts */
+    RF_FINDING_DUPLICATE = 11,    /* one text, but for case and spacing; one label */
+    RF_FINDING_NEAR_DUPLICATE = 12 /* nearly one text, one label */
+} rf_finding_kind;
+#define RF_FINDING_KINDS 13
+
+/* The name of a kind, "label-error"; NULL past the end. *title, if not NULL, receives
+ * one line about it. */
+RF_API const char *rf_finding_name(size_t kind, const char **title);
+
+/* Class numbers are those of the dataset; SIZE_MAX stands for none. */
+typedef struct rf_finding {
+    rf_finding_kind kind;
+    const size_t *rows; /* of the dataset, that this is about */
+    size_t n_rows;      /* may be 0 */
+    size_t n_good;      /* the first n_good rows can stay as they are, and are there to
+                         * compare the others with */
+    size_t class_index, other_class;
+    size_t suggested;    /* the class that its rows should have */
+    double score;        /* LABEL_ERROR: how much better the suggested class fits, where a
+                          * usual text fits its class by 10 (the list is sorted by it);
+                          * NEAR_*: the lowest similarity by which the rows were joined;
+                          * CLASSES_ALIKE: share of rows taken for the other class;
+                          * TWO_TOPICS: the gap between the groups, by that of a class in one
+                          * piece; else 0 */
+    const char *message; /* what was found, one line */
+    const char *fix;     /* what to do about it, one line */
+} rf_finding;
+
+typedef struct rf_findings rf_findings;
+
+/* 0 and NULL mean "chosen for me". */
+typedef struct rf_check_options {
+    size_t struct_size;
+    const char *encoder; /* catalogue name or directory; NULL: minilm */
+    bool no_encoder;     /* only what needs none: all but LABEL_ERROR, CLASSES_ALIKE and
+                          * TWO_TOPICS */
+    size_t threads;      /* 0: one per CPU; the findings are the same for any number */
+    size_t max_rows;     /* for the encoder; larger sets are sampled evenly by class.
+                          * 0: 100,000 */
+    uint64_t ignore;     /* kinds to leave out, bits 1 << kind */
+    const char *const *open_labels; /* labels of open texts, which are no classes */
+    size_t n_open_labels;
+    rf_progress progress;
+    void *user;
+} rf_check_options;
+
+RF_API void rf_check_options_init(rf_check_options *options, size_t struct_size);
+static inline rf_check_options rf_check_options_default(void)
+{
+    rf_check_options options;
+    rf_check_options_init(&options, sizeof options);
+    return options;
+}
+
+/* Looks at all rows of data. The findings do not refer to data, which may be freed first;
+ * options may be NULL. If texts and labels have changed places, that is the only finding.
+ * The time without an encoder is linear in the number of rows. RF_ERR_MISSING if the
+ * encoder is not in the cache. */
+RF_API rf_findings *rf_check(const rf_dataset *data, const rf_check_options *options,
+                             rf_error *err);
+RF_API void rf_findings_free(rf_findings *found);
+
+/* Sorted by kind, within a kind what matters most first. */
+RF_API size_t rf_findings_count(const rf_findings *found);
+/* Finding i, NULL past the end; lives as long as found. */
+RF_API const rf_finding *rf_findings_at(const rf_findings *found, size_t i);
+/* Rows that the encoder saw; 0 without one, fewer than all if data was sampled. */
+RF_API size_t rf_findings_encoded(const rf_findings *found);
 
 /* ---- Limits ------------------------------------------------------------------------ */
 

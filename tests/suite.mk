@@ -15,7 +15,7 @@ portable := test_kernels test_encoder test_embedder test_tune test_ans_step test
     test_methods_posthoc test_objectives test_cosine_objectives test_lab_run
 # Whatever has threads, under ThreadSanitizer.
 threaded := test_base test_dataset test_embedder test_tune test_ans test_session test_tsne \
-    test_methods_rules test_lab_run test_queue
+    test_methods_rules test_lab_run test_queue test_check test_check_labels
 # Not under AddressSanitizer: the big models take minutes there and reach no code of ours that the
 # tiny encoders do not.
 big := test_features test_bert_base

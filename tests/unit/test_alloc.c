@@ -698,6 +698,40 @@ static void reporting(void **state)
     scratch_remove(place);
 }
 
+static rf_status check_data(rf_error *err)
+{
+    rf_check_options o = rf_check_options_default();
+    o.encoder = TINY "encoder";
+    o.threads = threads;
+    rf_findings *found = rf_check(asked, &o, err);
+    rf_status st = status_of(found, err);
+    rf_findings_free(found);
+    return st;
+}
+
+/* Rows with a finding of most kinds; every row is in a fold with its copies. */
+static void checking(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"where is it", "a"}, {"where is it", "b"}, {"x y z", "B "},     {"x y z", "B "},
+        {"", "oos"},          {"\xe9", "a"},        {"x y z x y z", "b"}};
+    asked = rf_dataset_new(NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(rf_dataset_add(asked, rows[i][0], strlen(rows[i][0]), rows[i][1],
+                                        strlen(rows[i][1]), NULL),
+                         RF_OK);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(rf_dataset_add(asked, i % 2 ? "x y z is" : "where is it",
+                                        i % 2 ? 8 : 11, i % 2 ? "b" : "a", 1, NULL),
+                         RF_OK);
+    threads = 1;
+    fail_each(check_data);
+    threads = 2;
+    fail_in_turn(check_data, ONE, true);
+    rf_dataset_free(asked);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -730,6 +764,7 @@ int main(void)
         cmocka_unit_test(training),
         cmocka_unit_test(lab),
         cmocka_unit_test(reporting),
+        cmocka_unit_test(checking),
         cmocka_unit_test(models_of_the_default_method),
         cmocka_unit_test(training_by_other_methods),
     };
