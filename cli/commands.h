@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "options.h"
 
+extern const command command_check;
 extern const command command_train;
 extern const command command_tune;
 extern const command command_predict;

@@ -51,7 +51,7 @@
     ROW(TSNE_START, FIRST, 70, NULL)                                                     \
     ROW(TSNE_JITTER, FIRST, 71, NULL)                                                    \
     ROW(REPORT_SAMPLE, FIRST, 72, NULL)                                                  \
-    ROW(CHECK_CLOUDS, FIRST, RF_STREAM_2_40(12), NULL) /* class, number */               \
+    ROW(CHECK_CLOUDS, FIRST, RF_STREAM_2_40(13), NULL) /* class, number */               \
     /* methods to compare with */                                                        \
     ROW(ADB_RADII, FIRST, 0xadb1, NULL)                                                  \
     ROW(ADB_ORDER, FIRST, 0xadb2, NULL)   /* epoch */                                    \
