@@ -8,6 +8,7 @@
 extern const command command_check;
 extern const command command_train;
 extern const command command_tune;
+extern const command command_update;
 extern const command command_predict;
 extern const command command_eval;
 extern const command command_fence;

@@ -19,8 +19,8 @@
  *       return fail(err.msg);
  *
  * Contents: status and errors, models, answers, explanations and maps, evaluation,
- * moving the fence, reports, training, labelled data, checking data, limits. Encoders,
- * features and tokens by themselves are in ringfence_encoder.h.
+ * moving the fence, reports, training, learning after training, labelled data, checking
+ * data, limits. Encoders, features and tokens by themselves are in ringfence_encoder.h.
  *
  * Conventions
  *   Text     is UTF-8, given as pointer and length; it need not end in NUL and may hold
@@ -632,6 +632,64 @@ RF_API rf_status rf_tune_settings(const rf_dataset *train, const rf_dataset *dev
  * that it should not have and for values out of range. */
 RF_API rf_status rf_settings_from_json(const char *json, size_t len, const char *name,
                                        char **settings, rf_error *err);
+
+/* ---- Learning after training ------------------------------------------------------- */
+
+/* One class gets another name, joins others, or goes. */
+typedef struct rf_class_edit {
+    const char *from; /* a class of the model */
+    const char *to;   /* its name afterwards; NULL: it is removed, with its rows */
+    bool merge;       /* several classes may get this name and become one; else a name
+                       * that another class has is RF_ERR_ARG */
+} rf_class_edit;
+
+typedef struct rf_update_options {
+    size_t struct_size;
+    const rf_class_edit *edits; /* [n_edits] all at once: names are those before, so two
+                                 * classes can swap them; at most one edit per class */
+    size_t n_edits;
+    const rf_dataset *dev; /* answered before and after, for the report; may be NULL.
+                            * Nothing is learnt from it */
+    uint64_t seed;         /* 0: that of the training */
+    size_t threads;        /* 0: one per CPU; the result is the same for any number */
+    rf_train_progress progress; /* as in rf_train_options; stages are ENCODE, KNOWN, OPEN
+                                 * and, if the fence is placed again, FOLDS */
+    void *user;
+} rf_update_options;
+
+RF_API void rf_update_options_init(rf_update_options *options, size_t struct_size);
+static inline rf_update_options rf_update_options_default(void)
+{
+    rf_update_options options;
+    rf_update_options_init(&options, sizeof options);
+    return options;
+}
+
+/* Learns more rows, other labels and other classes in seconds: a new model that has the
+ * encoder of `model` and shares its memory; either may be freed first, and `model` does
+ * not change.
+ *
+ *   rf_class_edit edit = {.from = "lost parcel", .to = "missing parcel"};
+ *   rf_update_options o = rf_update_options_default();
+ *   o.edits = &edit, o.n_edits = 1;
+ *   rf_model *next = rf_update(model, data, &o, NULL, &err);
+ *   if (!next || rf_model_save(next, "tickets.rf", NULL, &err) != RF_OK)
+ *       return fail(err.msg);
+ *
+ * rows, which may be NULL, are added under their labels, new classes included; labels are
+ * those after the edits. A row whose text the model keeps corrects its label and is not
+ * counted twice; a model that keeps no texts cannot know, and adds every row. Classes
+ * that gain or lose rows, and those that accept a new row of another class, are fitted
+ * again; the others keep their numbers to the bit, until enough rows have changed that
+ * what classes share is fitted again (docs/MODEL.md, "Updates").
+ *
+ * *report, if report is not NULL, is a JSON object about what changed (docs/FORMAT.md,
+ * "Report of an update"): NUL-terminated, freed with free(), NULL on failure. The same
+ * model, rows and options give the same bits. RF_ERR_MISSING if the model keeps no rows,
+ * RF_ERR_VERSION if its method cannot be updated. */
+RF_API rf_model *rf_update(const rf_model *model, const rf_dataset *rows,
+                           const rf_update_options *options, char **report,
+                           rf_error *err);
 
 /* ---- Labelled data ----------------------------------------------------------------- */
 

@@ -26,7 +26,9 @@
 
 #define SCALED_ROWS 600 /* training rows by which the heads are scaled */
 
-enum { PRIOR = RF_HEAD_PARTS, SHARE = PRIOR + RF_PRIOR_ARRAYS, ARRAYS };
+/* LEVEL: the mean margins of heads as they were trained, on texts of their own class and
+ * of others, by which all heads are scaled. */
+enum { SHARE = RF_HEAD_PARTS, PRIOR, LEVEL = PRIOR + RF_PRIOR_ARRAYS, ARRAYS };
 
 /* ---- Fitting ----------------------------------------------------------------------- */
 
@@ -46,7 +48,7 @@ typedef struct level {
 typedef struct level_job {
     const rf_method_state *state;
     const rf_fit *in;
-    const float *share, *z; /* z: the rows [rows, width] */
+    const float *z; /* the rows [rows, width] */
     const uint32_t *class_of;
     size_t rows;
     level *sum;     /* [classes] */
@@ -60,7 +62,7 @@ static void measure_heads(void *arg, size_t member, size_t members)
     const level_job *j = arg;
     size_t classes = j->in->classes;
     for (size_t c = member; c < classes; c += members) {
-        if (j->share[c] == 0.0f)
+        if (j->in->untrained[c])
             continue;
         rf_heads_score(j->state, j->z, j->rows, c, c + 1, j->margins,
                        j->scratch + member * RF_SCORE_SCRATCH);
@@ -73,7 +75,8 @@ static void measure_heads(void *arg, size_t member, size_t members)
     }
 }
 
-/* The average over heads of their mean margins on own and other texts. */
+/* The average over the heads just trained of their mean margins on own and other texts.
+ */
 static rf_status measure_level(const rf_method_state *state, const rf_fit *in, level *out,
                                rf_error *err)
 {
@@ -82,12 +85,7 @@ static rf_status measure_level(const rf_method_state *state, const rf_fit *in, l
     size_t threads = rf_team_size(in->team);
     float *z = rf_floats_new(rows * (d + classes) + threads * RF_SCORE_SCRATCH);
     uint32_t *class_of = calloc(rows, sizeof *class_of);
-    level_job j = {.state = state,
-                   .in = in,
-                   .share = state->arrays[SHARE].data,
-                   .z = z,
-                   .class_of = class_of,
-                   .rows = rows};
+    level_job j = {.state = state, .in = in, .z = z, .class_of = class_of, .rows = rows};
     j.sum = calloc(classes, sizeof *j.sum);
     j.own = calloc(classes, sizeof *j.own);
     rf_status st = z && class_of && j.sum && j.own
@@ -105,7 +103,7 @@ static rf_status measure_level(const rf_method_state *state, const rf_fit *in, l
     }
     double own = 0.0, others = 0.0, n_own = 0.0, n_others = 0.0;
     for (size_t c = 0; c < classes && st == RF_OK; c++) {
-        if (j.share[c] == 0.0f)
+        if (in->untrained[c])
             continue;
         own += j.sum[c].own;
         others += j.sum[c].others;
@@ -121,46 +119,110 @@ static rf_status measure_level(const rf_method_state *state, const rf_fit *in, l
     return st;
 }
 
-/* Scales prior and head of each class by their shares. A head's last layer is linear, so
- * its scale and level go into the weights. */
-static rf_status combine(rf_method_state *state, const rf_fit *in, rf_error *err)
+/* The level of all heads: as it was when heads were first trained, so that heads that
+ * are trained later are on their scale, or measured now. */
+static rf_status set_level(rf_method_state *state, const rf_fit *in,
+                           const rf_method_state *old, rf_error *err)
 {
-    level l;
-    rf_status st = measure_level(state, in, &l, err);
+    const float *before = old ? old->arrays[LEVEL].data : NULL;
+    rf_status st = rf_method_state_room(state, LEVEL, 2, 1, err);
     if (st != RF_OK)
         return st;
-    double gap = l.own - l.others > 1.0 ? l.own - l.others : 1.0;
-    for (size_t c = 0; c < in->classes; c++) {
-        float share = state->arrays[SHARE].data[c];
-        const rf_head head = rf_head_at(state, c);
-        float scale = (float)((double)(share * RF_PRIOR_UNIT) / gap);
-        for (size_t i = 0; i < RF_HEAD_2; i++)
-            head.w3[i] *= scale;
-        *head.b3 = share > 0.0f ? (float)((double)*head.b3 - l.others) * scale : 0.0f;
-        rf_prior_scale(state, PRIOR, c, 1.0f - share);
-        rf_prior_add(state, PRIOR, c, -FIRST_FENCE);
+    float *now = state->arrays[LEVEL].data;
+    if (before && (before[0] != 0.0f || before[1] != 0.0f)) {
+        memcpy(now, before, 2 * sizeof *now);
+        return RF_OK;
     }
-    return RF_OK;
+    level l;
+    st = measure_level(state, in, &l, err);
+    now[0] = (float)l.own;
+    now[1] = (float)l.others;
+    return st;
 }
 
-static rf_status fit_both(rf_method_state *state, const rf_fit *in, rf_error *err)
+/* Scales the head of a class by its share. Its last layer is linear, so scale and level
+ * go into the weights. */
+static void scale_head(const rf_method_state *state, size_t c)
+{
+    const float *l = state->arrays[LEVEL].data;
+    float share = state->arrays[SHARE].data[c];
+    double gap = (double)l[0] - (double)l[1] > 1.0 ? (double)l[0] - (double)l[1] : 1.0;
+    const rf_head head = rf_head_at(state, c);
+    float scale = (float)((double)(share * RF_PRIOR_UNIT) / gap);
+    for (size_t i = 0; i < RF_HEAD_2; i++)
+        head.w3[i] *= scale;
+    *head.b3 = share > 0.0f ? (*head.b3 - l[1]) * scale : 0.0f;
+}
+
+static void scale_prior(rf_method_state *state, size_t c, float fence)
+{
+    rf_prior_scale(state, PRIOR, c, 1.0f - state->arrays[SHARE].data[c]);
+    rf_prior_add(state, PRIOR, c, fence);
+}
+
+/* Shares and heads. kept[c]: of a head that is not trained, its class in `old`. */
+static rf_status fit_heads(rf_method_state *state, const rf_fit *in,
+                           const rf_fit_update *u, rf_error *err)
 {
     bool *untrained = calloc(in->classes, sizeof *untrained);
     if (!untrained)
         return rf_fail_nomem(err, in->classes, "the classes");
-    for (size_t c = 0; c < in->classes; c++)
-        untrained[c] = head_share(in->stats->rows[c]) == 0.0f;
     rf_fit with = *in;
     with.untrained = untrained;
+    for (size_t c = 0; c < in->classes; c++)
+        untrained[c] = in->quick || (u && u->from[c] != RF_FIT_ANEW) ||
+                       head_share(in->stats->rows[c]) == 0.0f;
     rf_status st = rf_ans_fit(state, &with, err); /* makes the block */
-    free(untrained);
     if (st == RF_OK)
         st = rf_method_state_room(state, SHARE, in->classes, 1, err);
+    for (size_t c = 0; c < in->classes && st == RF_OK; c++)
+        state->arrays[SHARE].data[c] = in->quick ? 0.0f : head_share(in->stats->rows[c]);
+    if (st == RF_OK)
+        st = set_level(state, &with, u ? u->old : NULL, err);
+    for (size_t c = 0; c < in->classes && st == RF_OK; c++) {
+        size_t from = u ? u->from[c] : RF_FIT_ANEW;
+        if (from == RF_FIT_ANEW) {
+            scale_head(state, c);
+            continue;
+        }
+        state->arrays[SHARE].data[c] = u->old->arrays[SHARE].data[from];
+        memcpy(state->block + c * state->class_floats,
+               u->old->block + from * state->class_floats,
+               state->class_floats * sizeof(float));
+    }
+    free(untrained);
+    return st;
+}
+
+static rf_status fit_both(rf_method_state *state, const rf_fit *in, rf_error *err)
+{
+    rf_status st = fit_heads(state, in, NULL, err);
     if (st == RF_OK)
         st = rf_prior_fit(state, PRIOR, in, err);
     for (size_t c = 0; c < in->classes && st == RF_OK; c++)
-        state->arrays[SHARE].data[c] = head_share(in->stats->rows[c]);
-    return st == RF_OK ? combine(state, in, err) : st;
+        scale_prior(state, c, -FIRST_FENCE);
+    return st;
+}
+
+static rf_status update_both(rf_method_state *state, const rf_fit *in, rf_fit_update *u,
+                             rf_error *err)
+{
+    float fence = -FIRST_FENCE;
+    rf_status st = rf_prior_fence(u->old, PRIOR, &fence, &u->placed, err);
+    if (st == RF_OK)
+        st = fit_heads(state, in, u, err);
+    if (st == RF_OK)
+        st = rf_prior_update(state, PRIOR, in, u, err);
+    u->fence = fence + FIRST_FENCE;
+    for (size_t c = 0; c < in->classes && st == RF_OK; c++) {
+        bool anew = u->from[c] == RF_FIT_ANEW;
+        if (anew || u->refitted)
+            scale_prior(state, c,
+                        anew || !u->placed
+                            ? fence
+                            : rf_prior_fence_of(u->old, PRIOR, u->from[c]));
+    }
+    return st;
 }
 
 /* ---- Judging ----------------------------------------------------------------------- */
@@ -232,8 +294,10 @@ static void view_fence(const rf_method_state *state, size_t fence, const float *
 
 /* ---- The method -------------------------------------------------------------------- */
 
-static const rf_method_array arrays[ARRAYS] = {
-    RF_HEAD_ARRAY_ROWS, RF_PRIOR_ARRAY_ROWS, {"share", 1, {RF_DIM_CLASSES}}};
+static const rf_method_array arrays[ARRAYS] = {RF_HEAD_ARRAY_ROWS,
+                                               {"share", 1, {RF_DIM_CLASSES}},
+                                               RF_PRIOR_ARRAY_ROWS,
+                                               {"level", 1, {RF_DIM(2)}}};
 
 const rf_method rf_method_ans = {
     .name = "ans",
@@ -247,8 +311,10 @@ const rf_method rf_method_ans = {
     .trains_by_class = true,
     .arrays = arrays,
     .n_arrays = ARRAYS,
+    .n_optional = RF_PRIOR_OPTIONAL + 1,
     .room = rf_heads_init,
     .fit = fit_both,
+    .update = update_both,
     .prepare = prepare,
     .release = release,
     .scratch = scratch_of,

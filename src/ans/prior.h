@@ -23,7 +23,9 @@
 #include "open/method.h"
 
 /* The arrays of a method's state that hold it, as initialisers of rf_method_array. */
-#define RF_PRIOR_ARRAYS 9
+#define RF_PRIOR_ARRAYS 12
+#define RF_PRIOR_OPTIONAL 3 /* of them, the last ones */
+#define RF_PRIOR_NUMBERS 7
 /* clang-format off */
 #define RF_PRIOR_ARRAY_ROWS                                                              \
     {"prior.centre", 1, {RF_DIM_WIDTH}},                                                 \
@@ -34,7 +36,10 @@
     {"prior.constant", 1, {RF_DIM_CLASSES}},                                             \
     {"prior.texts", 2, {RF_DIM_ANY, RF_DIM_WIDTH}},                                      \
     {"prior.counts", 1, {RF_DIM_CLASSES}},                                               \
-    {"prior.texts_weight", 1, {RF_DIM_CLASSES}}
+    {"prior.texts_weight", 1, {RF_DIM_CLASSES}},                                         \
+    {"prior.space", 2, {RF_DIM(2), RF_DIM_WIDTH}},                                       \
+    {"prior.scale", 1, {RF_DIM(RF_PRIOR_NUMBERS)}},                                      \
+    {"prior.fence", 1, {RF_DIM_CLASSES}}
 /* clang-format on */
 
 /* A training text left out of its own class scores this much in it, on average, and 0 in
@@ -44,6 +49,19 @@
 /* Fits arrays [first, first + RF_PRIOR_ARRAYS) of the state. */
 rf_status rf_prior_fit(rf_method_state *state, size_t first, const rf_fit *in,
                        rf_error *err);
+
+/* The same, but classes that u keeps have the numbers of u->old. The space of the prior
+ * (whitening, rotation, variances, scales) stays too, unless half as many rows as it was
+ * fitted to have changed, or u->old is too old to tell: then everything is fitted, and
+ * u->refitted is true. */
+rf_status rf_prior_update(rf_method_state *state, size_t first, const rf_fit *in,
+                          rf_fit_update *u, rf_error *err);
+
+/* What rf_prior_add added to a class, and to a typical one: the median. If the state is
+ * too old to tell, *known is false and *fence as it was. */
+float rf_prior_fence_of(const rf_method_state *state, size_t first, size_t class_index);
+rf_status rf_prior_fence(const rf_method_state *state, size_t first, float *fence,
+                         bool *known, rf_error *err);
 
 /* Multiplies the scores of a class, or adds to them. */
 void rf_prior_scale(rf_method_state *state, size_t first, size_t class_index,

@@ -455,9 +455,10 @@ static rf_status measure_parts(measuring *m)
     return st;
 }
 
-/* Scales the parts by the rows left out of their classes. */
-static rf_status scale_parts(const fit *f, const size_t *text_of)
+/* Weights of the parts and what is subtracted, by the rows left out of their classes. */
+static rf_status weigh_parts(const fit *f, const size_t *text_of)
 {
+    float *scale = array_of(f, RF_PRIOR_SCALE);
     static const double least[3] = {LEAST_GAP_PLACE, LEAST_GAP_TEXTS, LEAST_GAP_MEAN};
     size_t rows = f->n < MEASURED_ROWS ? f->n : MEASURED_ROWS, counted = 0;
     measuring m = {.f = f,
@@ -488,20 +489,29 @@ static rf_status scale_parts(const fit *f, const size_t *text_of)
         gap = gap > least[p] ? gap : least[p];
         weight[p] = (double)RF_PRIOR_UNIT * say[p] / gap / (2.0 + say[1]);
         level += weight[p] * sum[p].others / n;
+        scale[RF_PRIOR_WEIGHT + p] = (float)weight[p];
     }
+    scale[RF_PRIOR_LEVEL] = (float)level;
+    return RF_OK;
+}
+
+static void scale_parts(const fit *f)
+{
+    const float *weight = array_of(f, RF_PRIOR_SCALE) + RF_PRIOR_WEIGHT;
+    double level = (double)array_of(f, RF_PRIOR_SCALE)[RF_PRIOR_LEVEL];
     float *linear = array_of(f, RF_PRIOR_LINEAR), *square = array_of(f, RF_PRIOR_SQUARE),
           *means = array_of(f, RF_PRIOR_MEANS),
           *constant = array_of(f, RF_PRIOR_CONSTANT);
     for (size_t i = 0; i < f->k * f->d; i++) {
-        linear[i] *= (float)weight[0];
-        square[i] *= (float)weight[0];
-        means[i] *= (float)weight[2];
+        linear[i] *= weight[0];
+        square[i] *= weight[0];
+        means[i] *= weight[2];
     }
     for (size_t c = 0; c < f->k; c++) {
-        constant[c] = (float)((double)constant[c] * weight[0] - level);
-        array_of(f, RF_PRIOR_TEXTS_WEIGHT)[c] = (float)weight[1];
+        constant[c] = (float)((double)constant[c] * (double)weight[0] - level);
+        array_of(f, RF_PRIOR_TEXTS_WEIGHT)[c] = weight[1];
+        array_of(f, RF_PRIOR_FENCE)[c] = 0.0f;
     }
-    return RF_OK;
 }
 
 /* ---- Fitting ----------------------------------------------------------------------- */
@@ -512,7 +522,9 @@ static rf_status state_room(fit *f)
         [RF_PRIOR_CENTRE] = {f->d, 1},    [RF_PRIOR_ROTATE] = {f->d, f->d},
         [RF_PRIOR_LINEAR] = {f->k, f->d}, [RF_PRIOR_SQUARE] = {f->k, f->d},
         [RF_PRIOR_MEANS] = {f->k, f->d},  [RF_PRIOR_CONSTANT] = {f->k, 1},
-        [RF_PRIOR_COUNTS] = {f->k, 1},    [RF_PRIOR_TEXTS_WEIGHT] = {f->k, 1}};
+        [RF_PRIOR_COUNTS] = {f->k, 1},    [RF_PRIOR_TEXTS_WEIGHT] = {f->k, 1},
+        [RF_PRIOR_SPACE] = {2, f->d},     [RF_PRIOR_SCALE] = {RF_PRIOR_NUMBERS, 1},
+        [RF_PRIOR_FENCE] = {f->k, 1}};
     rf_status st = RF_OK;
     for (size_t i = 0; i < RF_PRIOR_ARRAYS && st == RF_OK; i++)
         if (shapes[i][0] > 0) /* texts: later */
@@ -521,8 +533,52 @@ static rf_status state_room(fit *f)
     return st;
 }
 
+/* Writes the space down for updates. */
+static void store_space(const fit *f)
+{
+    float *space = array_of(f, RF_PRIOR_SPACE), *scale = array_of(f, RF_PRIOR_SCALE);
+    for (size_t j = 0; j < f->d; j++) {
+        space[j] = (float)f->centre[j];
+        space[f->d + j] = (float)f->between[j];
+    }
+    memset(scale, 0, RF_PRIOR_NUMBERS * sizeof *scale);
+    scale[RF_PRIOR_NOISE] = (float)f->noise;
+    scale[RF_PRIOR_ROWS] = (float)f->n;
+}
+
+/* Takes the space of another state instead of finding one. */
+static rf_status take_space(fit *f, const rf_method_state *from)
+{
+    const size_t shared[] = {RF_PRIOR_CENTRE, RF_PRIOR_ROTATE, RF_PRIOR_SPACE,
+                             RF_PRIOR_SCALE};
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        const size_t *shape = f->state->arrays[f->first + shared[i]].shape;
+        memcpy(array_of(f, shared[i]), rf_prior_array(from, f->first, shared[i]),
+               shape[0] * shape[1] * sizeof(float));
+    }
+    rf_rows_normalise(f->unit, f->in->z, f->n, f->d);
+    sum_classes(f, f->unit, f->raw_sum);
+    rf_status st = rotate_all(f, array_of(f, RF_PRIOR_ROTATE));
+    if (st != RF_OK)
+        return st;
+    measure_classes(f);
+    const float *space = array_of(f, RF_PRIOR_SPACE);
+    for (size_t j = 0; j < f->d; j++) {
+        f->centre[j] = (double)space[j];
+        f->between[j] = (double)space[f->d + j];
+    }
+    f->noise = (double)array_of(f, RF_PRIOR_SCALE)[RF_PRIOR_NOISE];
+    return RF_OK;
+}
+
 rf_status rf_prior_fit(rf_method_state *state, size_t first, const rf_fit *in,
                        rf_error *err)
+{
+    return rf_prior_fit_within(state, first, in, NULL, err);
+}
+
+rf_status rf_prior_fit_within(rf_method_state *state, size_t first, const rf_fit *in,
+                              const rf_method_state *space, rf_error *err)
 {
     fit f = {.in = in,
              .state = state,
@@ -547,15 +603,19 @@ rf_status rf_prior_fit(rf_method_state *state, size_t first, const rf_fit *in,
         f.mean = f.raw_sum + f.k * f.d;
         f.centre = f.mean + f.k * f.d;
         f.between = f.centre + f.d;
-        st = find_space(&f);
+        st = space ? take_space(&f, space) : find_space(&f);
     }
     if (st == RF_OK) {
         place_classes(&f);
         unit_means(&f);
         st = keep_texts(&f, text_of);
     }
+    if (st == RF_OK && !space) {
+        store_space(&f);
+        st = weigh_parts(&f, text_of);
+    }
     if (st == RF_OK)
-        st = scale_parts(&f, text_of);
+        scale_parts(&f);
     free(f.unit);
     free(f.raw_sum);
     free(text_of);
@@ -576,4 +636,6 @@ void rf_prior_scale(rf_method_state *state, size_t first, size_t c, float factor
 void rf_prior_add(rf_method_state *state, size_t first, size_t c, float offset)
 {
     rf_prior_array(state, first, RF_PRIOR_CONSTANT)[c] += offset;
+    if (rf_prior_array(state, first, RF_PRIOR_FENCE))
+        rf_prior_array(state, first, RF_PRIOR_FENCE)[c] += offset;
 }

@@ -22,7 +22,21 @@ enum {
     RF_PRIOR_CONSTANT,
     RF_PRIOR_TEXTS,
     RF_PRIOR_COUNTS,
-    RF_PRIOR_TEXTS_WEIGHT
+    RF_PRIOR_TEXTS_WEIGHT,
+    /* For updates; scoring does not use them. */
+    RF_PRIOR_SPACE, /* the mean of the class means, and the variances between classes */
+    RF_PRIOR_SCALE, /* see below */
+    RF_PRIOR_FENCE  /* what was added to constant_c after it was fitted */
+};
+
+/* RF_PRIOR_SCALE: the variance within classes, the weights of the three parts, what is
+ * subtracted, the rows it was fitted to, and the rows that have changed since. */
+enum {
+    RF_PRIOR_NOISE,
+    RF_PRIOR_WEIGHT,
+    RF_PRIOR_LEVEL = RF_PRIOR_WEIGHT + 3,
+    RF_PRIOR_ROWS,
+    RF_PRIOR_CHANGED
 };
 
 /* Chosen on draws that no result uses (docs/design/few-rows.md). */
@@ -41,6 +55,11 @@ static inline float rf_prior_similarity(float cosine)
 {
     return expf((cosine - 1.0f) / RF_PRIOR_REACH);
 }
+
+/* rf_prior_fit in the space of another state, which has RF_PRIOR_SPACE and
+ * RF_PRIOR_SCALE. */
+rf_status rf_prior_fit_within(rf_method_state *state, size_t first, const rf_fit *in,
+                              const rf_method_state *space, rf_error *err);
 
 /* out [n, width] = t as above, from panels of `rotate`; scratch is [n, width]. */
 void rf_prior_rotate(const float *rotate, const float *centre, const float *unit,

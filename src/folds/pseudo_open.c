@@ -240,7 +240,7 @@ static rf_status split_rows(rf_fold *f, const rf_fold_plan *plan, size_t number,
     return st;
 }
 
-/* A model of the visible classes with its own encoder, which will be fine-tuned. */
+/* A model of the visible classes with its own encoder, if that will be fine-tuned. */
 static rf_status make_fold_model(rf_fold *f, size_t n_visible)
 {
     const rf_model *whole = f->whole->model;
@@ -254,7 +254,10 @@ static rf_status make_fold_model(rf_fold *f, size_t n_visible)
         labels[i] = whole->labels[f->visible[i]];
     f->t.model->method = whole->method;
     rf_status st = rf_model_set_labels(f->t.model, labels, n_visible, f->t.err);
-    if (st == RF_OK)
+    f->borrows = f->whole->s.train_layers == 0; /* nothing of it will change */
+    if (st == RF_OK && f->borrows)
+        f->t.model->encoder = whole->encoder;
+    else if (st == RF_OK)
         st = rf_model_use_encoder(f->t.model, whole->encoder_name, f->t.err);
     free(labels);
     return st;
@@ -281,6 +284,7 @@ rf_status rf_fold_begin(rf_fold *f, rf_training *whole, const rf_fold_plan *plan
                          .s = whole->s,
                          .team = whole->team,
                          .start = whole->start,
+                         .quick = whole->quick,
                          .err = whole->err},
                    .whole = whole,
                    .share = -1.0f,
@@ -307,6 +311,8 @@ rf_status rf_fold_begin(rf_fold *f, rf_training *whole, const rf_fold_plan *plan
 void rf_fold_end(rf_fold *f)
 {
     rf_training_release(&f->t);
+    if (f->borrows && f->t.model)
+        f->t.model->encoder = NULL;
     rf_model_free(f->t.model);
     free(f->visible);
     free(f->rows[0]);

@@ -96,6 +96,7 @@ typedef int (*rf_fold_progress)(void *user, double done);
 typedef struct rf_fold {
     rf_training t; /* of the visible classes: its model, its rows */
     rf_training *whole;
+    bool borrows;               /* the encoder of `whole` */
     uint32_t *visible;          /* [t.model->classes] index in the whole training */
     uint32_t *rows[2];          /* of the hidden classes: training, dev */
     size_t n_rows[2], n_hidden; /* n_hidden: the sum */

@@ -20,6 +20,7 @@ rf_model *rf_model_new(rf_error *err)
     }
     m->method = rf_method_find(NULL);
     m->calibration = RF_CALIBRATION_NONE;
+    atomic_init(&m->users, 1);
     return m;
 }
 
@@ -31,11 +32,24 @@ void rf_model_forget_open(rf_model *m)
     m->radius = NULL;
 }
 
+/* The encoder and what it is mapped from go with the last user. */
+static void leave(rf_model *m)
+{
+    while (m && atomic_fetch_sub(&m->users, 1) == 1) {
+        rf_model *lender = m->lender;
+        if (!lender)
+            rf_encoder_free(
+                m->encoder); /* before the file, which it may be mapped from */
+        rf_container_close(&m->file);
+        free(m);
+        m = lender;
+    }
+}
+
 void rf_model_free(rf_model *m)
 {
     if (!m)
         return;
-    rf_encoder_free(m->encoder); /* before the file, which it may be mapped from */
     free(m->labels);
     free(m->label_bytes);
     rf_known_release(&m->known);
@@ -52,8 +66,7 @@ void rf_model_free(rf_model *m)
     json_decref(m->settings);
     json_decref(m->summary);
     free(m->json);
-    rf_container_close(&m->file);
-    free(m);
+    leave(m);
 }
 
 /* ---- Filling ----------------------------------------------------------------------- */
@@ -165,6 +178,18 @@ rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err)
     rf_mapping_forget(&weights->mapping, 0, weights->mapping.len);
     m->tuned = 0;
     return RF_OK;
+}
+
+void rf_model_borrow_encoder(rf_model *m, const rf_model *from)
+{
+    rf_model *lender = from->lender ? from->lender : (rf_model *)(uintptr_t)from;
+    atomic_fetch_add(&lender->users, 1); /* all that changes of a model once made */
+    m->lender = lender;
+    m->encoder = lender->encoder;
+    memcpy(m->encoder_name, from->encoder_name, sizeof m->encoder_name);
+    memcpy(m->encoder_sha256, from->encoder_sha256, sizeof m->encoder_sha256);
+    m->tuned = from->tuned;
+    m->max_tokens = from->max_tokens;
 }
 
 void rf_model_encoder_hash(const rf_model *m, char hex[RF_SHA256_HEX])

@@ -13,6 +13,8 @@
 #include "open/method.h"
 #include "text/spelling.h"
 
+#include <stdatomic.h>
+
 struct rf_model {
     /* Weights are rounded to half precision, the tuned layers too, so that a model that
      * contains its encoder and one that refers to it compute the same bits. */
@@ -50,6 +52,11 @@ struct rf_model {
     char *json;       /* rf_model_json */
 
     rf_container file; /* it was loaded from, if any; parts stay mapped from it */
+
+    /* An update has the encoder of the model it came from, which lends it and stays until
+     * its last borrower is gone. */
+    rf_model *lender;    /* NULL: the encoder is its own */
+    atomic_size_t users; /* borrowers, and one for whoever frees it */
 };
 
 /* An empty model for training or loading to fill; NULL without memory. */
@@ -66,6 +73,9 @@ rf_status rf_model_set_labels(rf_model *m, const char *const *labels, size_t cla
 /* Loads the encoder, a catalogue name or a directory, in half precision and records
  * its name (a directory as its absolute path) and sha256. */
 rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err);
+
+/* Gives m, which has none, the encoder of another model. */
+void rf_model_borrow_encoder(rf_model *m, const rf_model *from);
 
 /* A hash of all files of the encoder: weights, config.json, tokenizer. */
 void rf_model_encoder_hash(const rf_model *m, char hex[RF_SHA256_HEX]);

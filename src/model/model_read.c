@@ -68,6 +68,9 @@ static rf_status read_array(rf_model_reading *l, size_t i)
     for (size_t d = 0; d < 3; d++)
         shape[d] = rf_dim_size(state, a->dims[d]);
     snprintf(name, sizeof name, "open.%s", a->name);
+    if (i >= l->m->method->n_arrays - l->m->method->n_optional &&
+        !rf_safetensors_find(&l->file->file, name))
+        return RF_OK;
     const rf_tensor *t = rf_container_find(l->file, name, RF_F32, a->rank, shape, l->err);
     if (!t)
         return RF_ERR_FORMAT;

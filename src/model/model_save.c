@@ -185,6 +185,8 @@ static void add_method(saving *s)
     const rf_method *method = s->m->method;
     for (size_t i = 0; i < method->n_arrays; i++) {
         const size_t *shape = s->m->state.arrays[i].shape;
+        if (!s->m->state.arrays[i].data)
+            continue; /* optional */
         rf_section section = {.dtype = RF_F32,
                               .rank = method->arrays[i].rank,
                               .shape = {shape[0], shape[1], shape[2]},

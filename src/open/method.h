@@ -88,10 +88,26 @@ typedef struct rf_fit {
     float dropout; /* that the classifier was trained with */
     uint64_t seed;
     rf_team *team;
-    const bool *untrained;    /* [classes] skip these in training by class; NULL: none */
+    const bool *untrained; /* [classes] skip these in training by class; NULL: none */
+    bool quick;            /* only what needs no optimiser, if the method can do that */
     rf_class_report *reports; /* [classes], zeroed; filled if trains_by_class */
     rf_fit_hooks hooks;
 } rf_fit;
+
+/* A fit that keeps what another one learnt of some classes. */
+#define RF_FIT_ANEW SIZE_MAX
+typedef struct rf_fit_update {
+    const rf_method_state *old;
+    const size_t *from; /* [classes] the class of `old` that stays as it is, to the bit;
+                         * RF_FIT_ANEW: none, the class is fitted */
+    size_t changed;     /* rows that came, went or changed their class */
+    /* Results: */
+    bool refitted; /* what all classes share was fitted again; of the kept classes only
+                    * what was trained stays as it is */
+    bool placed;   /* the fences of new classes are where those of `old` are; else all
+                    * are where a fit leaves them */
+    float fence;   /* if placed: how far that is from where a fit leaves them */
+} rf_fit_update;
 
 /* n rows of signals, at most RF_JUDGE_ROWS. */
 #define RF_JUDGE_ROWS 96
@@ -132,11 +148,16 @@ typedef struct rf_method {
 
     const rf_method_array *arrays;
     size_t n_arrays;
+    size_t n_optional; /* of the arrays, the last ones: older files lack them, and their
+                        * data is then NULL */
     /* Allocates all arrays in one block; NULL: each array separately. */
     rf_status (*room)(rf_method_state *state, size_t width, size_t classes,
                       rf_error *err);
     rf_status (*fit)(rf_method_state *state, const rf_fit *in,
                      rf_error *err); /* NULL: nothing to fit */
+    /* As fit, but keeps classes of another state; NULL: cannot. */
+    rf_status (*update)(rf_method_state *state, const rf_fit *in, rf_fit_update *u,
+                        rf_error *err);
     /* After fit or load: checks that the arrays make sense (RF_ERR_FORMAT) and makes
      * state->prepared. Both may be NULL. */
     rf_status (*prepare)(rf_method_state *state, rf_error *err);
@@ -180,6 +201,9 @@ typedef struct rf_method {
  * initialised. */
 rf_status rf_method_fit(const rf_method *m, rf_method_state *state, const rf_fit *in,
                         rf_error *err);
+/* The same with m->update, which must not be NULL. */
+rf_status rf_method_update(const rf_method *m, rf_method_state *state, const rf_fit *in,
+                           rf_fit_update *u, rf_error *err);
 /* Accepts a zeroed state. */
 void rf_method_release(const rf_method *m, rf_method_state *state);
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-#define RF_METHOD_ARRAYS 16
+#define RF_METHOD_ARRAYS 20
 
 typedef enum rf_dim_kind {
     RF_DIM_KIND_FIXED,

@@ -319,10 +319,13 @@ static rf_status fit_method(rf_training *t)
                        .dropout = t->s.dropout,
                        .seed = t->o.seed,
                        .team = t->team,
+                       .quick = t->quick,
                        .reports = t->reports,
                        .hooks = {t, resume_part, save_part}};
     begin_stage(t, RF_STAGE_OPEN, 0, m->classes);
-    rf_status st = rf_method_fit(m->method, &m->state, &in, t->err);
+    rf_status st = t->update
+                       ? rf_method_update(m->method, &m->state, &in, t->update, t->err)
+                       : rf_method_fit(m->method, &m->state, &in, t->err);
     for (size_t i = 0; i < m->classes && st == RF_OK; i++)
         m->radius[i] = t->reports[i].radius;
     free(keys);
@@ -340,6 +343,8 @@ rf_status rf_training_open(rf_training *t)
                                        m->classes, t->err);
     if (st == RF_OK)
         st = fit_method(t);
+    if (t->update) /* fences and confidence are the caller's */
+        return st;
     if (st == RF_OK && m->method->move_fence)
         st = rf_fence_place(t);
     if (st != RF_OK || !m->method->score)

@@ -47,6 +47,8 @@ typedef struct rf_training {
     rf_fine_tune_state known;     /* final state of stage 1 */
     rf_upper_layers first, tuned; /* of the encoder, before and after stage 1 */
     rf_class_report *reports;     /* [classes] from stage 2 on */
+    bool quick;                   /* stage 2 fits only what needs no optimiser (rf_fit) */
+    rf_fit_update *update; /* stage 2 keeps classes of an older model; NULL: none */
     float fence;    /* added to every margin: the fence that folds found; 0: none */
     float loosened; /* added to every margin so that the dev texts are accepted */
 

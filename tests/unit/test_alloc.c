@@ -581,6 +581,45 @@ static void training(void **state)
     rf_dataset_free(asked);
 }
 
+static const rf_dataset *more_rows;
+
+static rf_status update_model(rf_error *err)
+{
+    const rf_class_edit edit = {.from = "c2", .to = "other"};
+    rf_update_options o = rf_update_options_default();
+    o.threads = threads;
+    o.edits = &edit;
+    o.n_edits = 1;
+    o.dev = asked;
+    char *report;
+    rf_model *m = rf_update(model, more_rows, &o, &report, err);
+    rf_status st = status_of(m, err);
+    free(report);
+    rf_model_free(m);
+    return st;
+}
+
+/* A row is relabelled, one is new, and one class has a new name. */
+static void updating(void)
+{
+    rf_dataset *few = rf_dataset_new(NULL), *many = rf_dataset_new(NULL);
+    assert_int_equal(rf_dataset_add(few, "where is order 7", 16, "c0", 2, NULL), RF_OK);
+    for (int i = 0; i < 40; i++) { /* half as many as there are: the space is fitted */
+        char text[32];
+        int n = snprintf(text, sizeof text, "is it %d", i);
+        assert_int_equal(rf_dataset_add(i ? many : few, text, (size_t)n, "new", 3, NULL),
+                         RF_OK);
+    }
+    threads = 1;
+    more_rows = few;
+    fail_in_turn(update_model, ONE, true); /* jansson: see training */
+    fail_in_turn(update_model, ONE, false);
+    more_rows = many;
+    fail_in_turn(update_model, ONE, true);
+    rf_dataset_free(few);
+    rf_dataset_free(many);
+}
+
 /* The default method has more to load and to answer with than small_model. One class has
  * a head. */
 static void models_of_the_default_method(void **state)
@@ -604,6 +643,7 @@ static void models_of_the_default_method(void **state)
     assert_int_equal(rf_model_save(m, path, NULL, NULL), RF_OK);
     fail_each(load_model);
     scratch_remove(place);
+    updating();
     rf_model_free(m);
     rf_dataset_free(asked);
 }

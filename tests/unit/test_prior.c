@@ -460,7 +460,7 @@ static void small_classes_have_the_prior_alone(void **state)
     static const size_t sizes[] = {130, 10, 50, 51};
     both t;
     both_make(&t, sizes, 4, 1);
-    const float *shares = t.ans.arrays[RF_HEAD_PARTS + RF_PRIOR_ARRAYS].data;
+    const float *shares = t.ans.arrays[RF_HEAD_PARTS].data;
     size_t head = rf_head_floats(WIDTH), parts = head - RF_HEAD_2 - 16; /* up to w3 */
     for (size_t c = 0; c < 4; c++) {
         rf_prior_add(&t.prior, 0, c, -FENCE);
