@@ -123,6 +123,8 @@ static rf_status find_untouched(rf_updating *u)
         u->differs |= u->from[c] == RF_FIT_ANEW;
     }
     u->differs |= u->n_removed > 0;
+    for (size_t i = 0; i < u->n_old; i++)
+        u->n_joined += !u->rows[i].relabelled && sources[u->number[u->rows[i].name]] > 1;
     free(sources);
     return RF_OK;
 }

@@ -168,7 +168,7 @@ static rf_status run_stages(rf_updating *u, rf_cross_fit *cross)
         return st;
     u->u.old = &u->old->state;
     u->u.from = u->from;
-    u->u.changed = u->n_added + u->n_relabelled + u->n_removed;
+    u->u.changed = u->n_added + u->n_relabelled + u->n_removed + u->n_joined;
     t->update = &u->u;
     st = rf_training_open(t);
     if (st != RF_OK)

@@ -45,7 +45,8 @@ typedef struct rf_updating {
     rf_update_row *rows;
     size_t n_rows, n_old;
     size_t n_added, n_relabelled, n_removed, n_same;
-    size_t n_seen; /* rows, at the beginning, that the encoder was tuned on */
+    size_t n_joined; /* rows of classes that were merged */
+    size_t n_seen;   /* rows, at the beginning, that the encoder was tuned on */
 
     rf_training t; /* of the updated model, without dev texts */
     size_t dev_n;  /* rows of o.dev */
