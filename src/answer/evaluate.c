@@ -1,63 +1,21 @@
 /* evaluate.c - measure how often a model is right about labelled texts */
+#include "answer/labelled.h"
 #include "answer/metrics.h"
 #include "answer/session.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-/* The rows of a data set for the session, with their classes in the model. */
-typedef struct rows {
-    size_t n;
-    const char **texts;     /* [n] */
-    size_t *lens;           /* [n] */
-    size_t *truth;          /* [classes of the data] class of the model, or RF_OPEN */
-    rf_margin_row *margins; /* [n] filled as the answers come */
-} rows;
-
-static void release_rows(rows *r)
-{
-    free(r->texts);
-    free(r->lens);
-    free(r->truth);
-    free(r->margins);
-}
-
-static rf_status gather_rows(rows *r, const rf_dataset *data, const rf_model *model,
-                             rf_error *err)
-{
-    size_t classes = rf_dataset_classes(data);
-    r->n = rf_dataset_rows(data);
-    r->texts = calloc(r->n + 1, sizeof *r->texts); /* + 1: not NULL if empty */
-    r->lens = calloc(r->n + 1, sizeof *r->lens);
-    r->truth = calloc(classes + 1, sizeof *r->truth);
-    r->margins = calloc(r->n + 1, sizeof *r->margins);
-    if (!r->texts || !r->lens || !r->truth || !r->margins)
-        return rf_fail_nomem(
-            err, r->n * (sizeof *r->texts + sizeof *r->lens + sizeof *r->margins),
-            "the rows to evaluate");
-    for (size_t i = 0; i < r->n; i++)
-        r->texts[i] = rf_dataset_text(data, i, &r->lens[i]);
-    for (size_t c = 0; c < classes; c++) {
-        const char *label = rf_dataset_label(data, c, NULL);
-        r->truth[c] = rf_model_find(model, label, strlen(label));
-    }
-    return RF_OK;
-}
 
 typedef struct tally {
-    const rf_dataset *data;
-    const size_t *truth;
-    rf_margin_row *margins;
+    rf_margin_row *margins; /* [rows] filled as the answers come */
     rf_evaluation *into;
-    size_t row;
 } tally;
 
-static rf_status count_decision(void *user, const rf_decision *decision, rf_error *err)
+static rf_status count_decision(void *user, size_t row, size_t truth,
+                                const rf_decision *decision, rf_error *err)
 {
     (void)err;
     tally *t = user;
-    size_t truth = t->truth[rf_dataset_class(t->data, t->row)];
-    t->margins[t->row++] = (rf_margin_row){decision->margin, truth == RF_OPEN};
+    t->margins[row] = (rf_margin_row){decision->margin, truth == RF_OPEN};
     rf_evaluation_add(t->into, truth, decision->class_index);
     rf_evaluation_add_confidence(t->into, truth == decision->class_index,
                                  decision->confidence);
@@ -67,22 +25,20 @@ static rf_status count_decision(void *user, const rf_decision *decision, rf_erro
 rf_status rf_evaluate(rf_session *session, const rf_dataset *data, rf_evaluation *out,
                       rf_error *err)
 {
-    const rf_model *model = rf_session_model(session);
-    rows r = {0};
-    rf_status st = rf_evaluation_init(out, model->classes, err);
+    size_t n = rf_dataset_rows(data);
+    tally t = {.margins = calloc(n + 1, sizeof *t.margins), .into = out};
+    rf_status st = rf_evaluation_init(out, rf_session_model(session)->classes, err);
+    if (st == RF_OK && !t.margins)
+        st = rf_fail_nomem(err, n * sizeof *t.margins, "the margins of the rows");
     if (st == RF_OK)
-        st = gather_rows(&r, data, model, err);
-    if (st == RF_OK) {
-        tally t = {.data = data, .truth = r.truth, .margins = r.margins, .into = out};
-        st = rf_classify_all(session, r.texts, r.lens, r.n, count_decision, &t, err);
-    }
+        st = rf_classify_labelled(session, data, count_decision, &t, err);
     if (st == RF_OK) {
         rf_evaluation_finish(out);
-        out->auroc = rf_auroc(r.margins, r.n);
+        out->auroc = rf_auroc(t.margins, n);
     } else {
         rf_evaluation_release(out);
     }
-    release_rows(&r);
+    free(t.margins);
     return st;
 }
 

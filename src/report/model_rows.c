@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/streams.h"
+#include "answer/labelled.h"
 #include "answer/metrics.h"
 #include "model/model.h"
 
@@ -15,11 +16,7 @@
 
 typedef struct collector {
     rf_answers *a;
-    const rf_dataset *data;
-    size_t *truth;      /* [classes of the data] */
-    const char **texts; /* [n] */
-    size_t *lens;       /* [n] */
-    size_t row, kept;
+    size_t kept; /* features */
     const rf_report_options *o;
 } collector;
 
@@ -48,43 +45,24 @@ static rf_status draw_sample(rf_answers *a, size_t max, uint64_t seed, rf_error 
     return RF_OK;
 }
 
-static rf_status collect(void *user, const rf_decision *d, rf_error *err)
+static rf_status collect(void *user, size_t row, size_t truth, const rf_decision *d,
+                         rf_error *err)
 {
-    (void)err;
     collector *c = user;
     rf_answers *a = c->a;
-    size_t truth = c->truth[rf_dataset_class(c->data, c->row)];
     rf_evaluation_add(&a->score, truth, d->class_index);
     rf_evaluation_add_confidence(&a->score, truth == d->class_index, d->confidence);
-    a->rows[c->row] = (rf_answer){truth == RF_OPEN ? a->classes : truth,
-                                  d->class_index == RF_OPEN ? a->classes : d->class_index,
-                                  d->confidence, d->margin};
-    if (c->kept < a->n_sampled && a->sampled[c->kept] == c->row)
+    a->rows[row] = (rf_answer){truth == RF_OPEN ? a->classes : truth,
+                               d->class_index == RF_OPEN ? a->classes : d->class_index,
+                               d->confidence, d->margin};
+    if (c->kept < a->n_sampled && a->sampled[c->kept] == row)
         memcpy(a->features + a->width * c->kept++, d->feature,
                a->width * sizeof *a->features);
-    if (++c->row % PROGRESS_STEP == 0 && c->o->progress) {
+    if ((row + 1) % PROGRESS_STEP == 0 && c->o->progress) {
         char line[80];
-        snprintf(line, sizeof line, "classifying: %zu of %zu texts", c->row, a->n);
+        snprintf(line, sizeof line, "classifying: %zu of %zu texts", row + 1, a->n);
         if (c->o->progress(c->o->user, line) != 0)
             return rf_fail(err, RF_ERR_STOPPED, 0, "stopped on request");
-    }
-    return RF_OK;
-}
-
-static rf_status gather(collector *c, const rf_model *model, rf_error *err)
-{
-    size_t classes = rf_dataset_classes(c->data), n = c->a->n;
-    c->texts = calloc(n + 1, sizeof *c->texts);
-    c->lens = calloc(n + 1, sizeof *c->lens);
-    c->truth = calloc(classes + 1, sizeof *c->truth);
-    c->a->rows = calloc(n + 1, sizeof *c->a->rows);
-    if (!c->texts || !c->lens || !c->truth || !c->a->rows)
-        return rf_fail_nomem(err, n * sizeof *c->a->rows, "the rows of a report");
-    for (size_t i = 0; i < n; i++)
-        c->texts[i] = rf_dataset_text(c->data, i, &c->lens[i]);
-    for (size_t k = 0; k < classes; k++) {
-        const char *label = rf_dataset_label(c->data, k, NULL);
-        c->truth[k] = rf_model_find(model, label, strlen(label));
     }
     return RF_OK;
 }
@@ -102,13 +80,17 @@ static rf_status finish_score(rf_answers *a, rf_error *err)
     return RF_OK;
 }
 
-static rf_status classify(collector *c, const rf_model *model, size_t threads,
-                          rf_error *err)
+static rf_status classify(rf_answers *a, const rf_model *model, const rf_dataset *data,
+                          const rf_report_options *o, size_t threads, rf_error *err)
 {
+    collector c = {.a = a, .o = o};
+    a->rows = calloc(a->n + 1, sizeof *a->rows);
+    if (!a->rows)
+        return rf_fail_nomem(err, a->n * sizeof *a->rows, "the rows of a report");
     rf_session *session = rf_session_new(model, threads, err);
     if (!session)
         return err->code;
-    rf_status st = rf_classify_all(session, c->texts, c->lens, c->a->n, collect, c, err);
+    rf_status st = rf_classify_labelled(session, data, collect, &c, err);
     rf_session_free(session);
     return st;
 }
@@ -116,7 +98,6 @@ static rf_status classify(collector *c, const rf_model *model, size_t threads,
 rf_status rf_answers_init(rf_answers *a, const rf_model *model, const rf_dataset *data,
                           const rf_report_options *o, size_t threads, rf_error *err)
 {
-    collector c = {.a = a, .data = data, .o = o};
     *a = (rf_answers){.n = rf_dataset_rows(data),
                       .classes = rf_model_classes(model),
                       .width = model->known.width};
@@ -124,14 +105,9 @@ rf_status rf_answers_init(rf_answers *a, const rf_model *model, const rf_dataset
     if (st == RF_OK)
         st = draw_sample(a, o->max_points, o->seed, err);
     if (st == RF_OK)
-        st = gather(&c, model, err);
-    if (st == RF_OK)
-        st = classify(&c, model, threads, err);
+        st = classify(a, model, data, o, threads, err);
     if (st == RF_OK)
         st = finish_score(a, err);
-    free(c.texts);
-    free(c.lens);
-    free(c.truth);
     if (st != RF_OK)
         rf_answers_release(a);
     return st;
