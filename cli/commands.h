@@ -12,6 +12,7 @@ extern const command command_update;
 extern const command command_predict;
 extern const command command_eval;
 extern const command command_fence;
+extern const command command_compare;
 extern const command command_report;
 extern const command command_serve;
 extern const command command_inspect;

@@ -71,6 +71,26 @@ static bool has_known_label(const rf_dataset *data, const rf_model *model)
     return false;
 }
 
+static const char *name_of(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+void data_options_check_labels(const rf_dataset *data, const char *path,
+                               const rf_model *model)
+{
+    char found[100], known[100];
+    if (rf_dataset_rows(data) == 0 || has_known_label(data, model))
+        return;
+    const char *label = rf_dataset_label(data, 0, NULL);
+    const char *class = rf_model_label(model, 0);
+    screen_complain("warning: %s: no label is a class of the model, so all texts count "
+                    "as open; found labels like \"%s\", wanted labels like \"%s\"",
+                    name_of(path),
+                    screen_one_line(found, sizeof found, label, strlen(label)),
+                    screen_one_line(known, sizeof known, class, strlen(class)));
+}
+
 rf_dataset *data_options_read_test(const data_options *d, const char *path,
                                    const rf_model *model, rf_error *err)
 {
@@ -80,21 +100,12 @@ rf_dataset *data_options_read_test(const data_options *d, const char *path,
         rf_dataset_free(data);
         return NULL;
     }
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     if (s.dropped > 0)
         screen_complain("warning: %s: %zu %s dropped: %s more or fewer fields than the "
                         "first row",
-                        name, s.dropped, rf_plural(s.dropped, "row was", "rows were"),
+                        name_of(path), s.dropped,
+                        rf_plural(s.dropped, "row was", "rows were"),
                         rf_plural(s.dropped, "it has", "they have"));
-    if (s.rows > 0 && !has_known_label(data, model)) {
-        char found[100], known[100];
-        const char *label = rf_dataset_label(data, 0, NULL);
-        const char *class = rf_model_label(model, 0);
-        screen_complain(
-            "warning: %s: no label is a class of the model, so all texts count "
-            "as open; found labels like \"%s\", wanted labels like \"%s\"",
-            name, screen_one_line(found, sizeof found, label, strlen(label)),
-            screen_one_line(known, sizeof known, class, strlen(class)));
-    }
+    data_options_check_labels(data, path, model);
     return data;
 }

@@ -25,4 +25,8 @@ rf_dataset *data_options_read(const data_options *d, const char *path, rf_error 
 rf_dataset *data_options_read_test(const data_options *d, const char *path,
                                    const rf_model *model, rf_error *err);
 
+/* That warning alone, for another model. */
+void data_options_check_labels(const rf_dataset *data, const char *path,
+                               const rf_model *model);
+
 #endif

@@ -19,8 +19,9 @@
  *       return fail(err.msg);
  *
  * Contents: status and errors, models, answers, explanations and maps, evaluation,
- * moving the fence, reports, training, learning after training, labelled data, checking
- * data, limits. Encoders, features and tokens by themselves are in ringfence_encoder.h.
+ * moving the fence, comparison, reports, training, learning after training, labelled
+ * data, checking data, limits. Encoders, features and tokens by themselves are in
+ * ringfence_encoder.h.
  *
  * Conventions
  *   Text     is UTF-8, given as pointer and length; it need not end in NUL and may hold
@@ -456,6 +457,86 @@ typedef struct rf_fence_result {
 RF_API rf_status rf_model_move_fences(rf_model *model, const rf_dataset *rows,
                                       const rf_fence_options *options,
                                       rf_fence_result *result, rf_error *err);
+/* ---- Comparing --------------------------------------------------------------------- */
+
+/* Two models on the same rows; [0] is the first, [1] the second. A label that a model
+ * does not know is open for that model, so a row may be of a class for one and open for
+ * the other. Definitions: docs/MODEL.md, "Comparing two models".
+ *
+ *   rf_comparison c;
+ *   if (rf_compare(before, after, test, &c, &err) != RF_OK)
+ *       return fail(err.msg);
+ *   printf("accuracy %+.1f (%.1f to %.1f)%s\n", c.accuracy.difference, c.accuracy.low,
+ *          c.accuracy.high, c.accuracy.beyond_chance ? "" : ", may be chance");
+ *   rf_comparison_release(&c);
+ */
+
+/* A figure of both models, in per cent. All numbers are NaN if there are no rows. */
+typedef struct rf_difference {
+    size_t n;           /* rows that it is measured on */
+    double value[2];    /* the figure of each model */
+    double difference;  /* value[1] - value[0] */
+    double low, high;   /* 95 % interval of the difference, from row to row */
+    bool beyond_chance; /* the interval does not contain 0 */
+} rf_difference;
+
+/* A class that at least one of the models knows, or open. */
+typedef struct rf_class_difference {
+    const char *label;       /* lives as long as the models */
+    size_t class_index[2];   /* in each model; RF_OPEN for open, and where unknown */
+    bool known[2];           /* to each model; both true for open */
+    rf_class_score score[2]; /* of the model's rf_evaluation; 0 where unknown */
+    size_t only_right[2];    /* rows about which one model alone is right: is it of this
+                              * class or not? 0 unless both know the class */
+    double p;       /* of a paired test of these counts, corrected for the number of
+                     * classes; 1 if not tested: open, and where unknown */
+    bool different; /* p is at most 0.05 */
+} rf_class_difference;
+
+typedef enum rf_change_kind {
+    RF_CHANGE_LOST = 0,   /* right, then wrong */
+    RF_CHANGE_GAINED = 1, /* wrong, then right */
+    RF_CHANGE_WRONG = 2,  /* wrong both times, with different answers */
+} rf_change_kind;
+
+/* A row that one model alone gets right, or both wrong in different ways. The answers may
+ * be equal: "open" is wrong for the one model that knows the label. */
+typedef struct rf_change {
+    rf_change_kind kind;
+    size_t row;       /* of the data */
+    size_t answer[2]; /* class of each model, or RF_OPEN */
+    float confidence[2];
+} rf_change;
+#define RF_CHANGE_KINDS 3
+
+typedef struct rf_comparison {
+    const rf_model *model[2];
+    size_t n;               /* rows */
+    size_t n_known, n_open; /* rows whose label both models know, or neither */
+    size_t n_one[2];        /* rows whose label this model alone knows */
+    size_t both_right;
+    rf_difference accuracy, f1;   /* each model's figures, as rf_evaluate gives them */
+    rf_difference known_rejected; /* of the n_known rows, the share called open */
+    rf_difference open_accepted;  /* of the n_open rows, the share given a class */
+    bool beyond_chance;           /* any of these figures, or any class */
+    size_t n_tested, n_different; /* classes that both know; that differ beyond chance */
+    double scatter; /* of the tested classes: 1 if chance in the texts alone moved them,
+                     * more if training moves whole classes; NaN without any */
+    rf_class_difference *classes; /* those of the first model, then those that only the
+                                   * second knows, then open */
+    size_t n_classes;
+    rf_change *changes; /* by kind, then by row */
+    size_t n_changes;
+    size_t n_kind[RF_CHANGE_KINDS]; /* how many of each kind */
+    rf_evaluation evaluation[2];
+} rf_comparison;
+
+/* Classifies every row of data with both sessions, which may be of one model. The same
+ * input gives the same bits. On failure there is nothing to release. */
+RF_API rf_status rf_compare(rf_session *first, rf_session *second, const rf_dataset *data,
+                            rf_comparison *out, rf_error *err);
+/* Frees what the struct holds; accepts a zeroed one. */
+RF_API void rf_comparison_release(rf_comparison *comparison);
 
 /* ---- Reports ----------------------------------------------------------------------- */
 
@@ -485,6 +566,15 @@ static inline rf_report_options rf_report_options_default(void)
 RF_API rf_status rf_report_model(const rf_model *model, const rf_dataset *test,
                                  const rf_report_options *options, const char *path,
                                  rf_error *err);
+
+/* Writes an HTML page about a comparison of two models on test: what changed and whether
+ * it may be chance, every class, and the texts that changed. Of the options only title
+ * counts (NULL: "Comparison of two models"); names are those of the two models for the
+ * reader (NULL: "A" and "B"). Otherwise as rf_report_model. */
+RF_API rf_status rf_report_comparison(const rf_comparison *comparison,
+                                      const rf_dataset *test, const char *const names[2],
+                                      const rf_report_options *options, const char *path,
+                                      rf_error *err);
 
 /* ---- Training ---------------------------------------------------------------------- */
 

@@ -27,9 +27,4 @@ typedef struct rf_paired {
 /* a[i] and b[i] are the results of two methods in the same experiment. */
 rf_paired rf_compare_paired(const double *a, const double *b, size_t n);
 
-/* Student's t distribution, df > 0: P(|T| >= |t|), and the t that |T| exceeds with
- * probability p, 0 < p < 1. */
-double rf_t_tails(double t, double df);
-double rf_t_bound(double p, double df);
-
 #endif

@@ -339,6 +339,14 @@ static rf_status evaluate(rf_error *err)
     return st;
 }
 
+static rf_status compare(rf_error *err)
+{
+    rf_comparison c;
+    rf_status st = rf_compare(session, session, asked, &c, err);
+    rf_comparison_release(&c); /* holds nothing after a failure */
+    return st;
+}
+
 static void evaluating(void **state)
 {
     (void)state;
@@ -348,6 +356,7 @@ static void evaluating(void **state)
     assert_int_equal(rf_dataset_add(asked, "where is it?", 12, "c0001", 5, NULL), RF_OK);
     assert_int_equal(rf_dataset_add(asked, "hello", 5, "oos", 3, NULL), RF_OK);
     fail_each(evaluate);
+    fail_each(compare);
     rf_dataset_free(asked);
     rf_session_free(session);
     rf_model_free(m);
@@ -719,6 +728,21 @@ static rf_status report(rf_error *err)
     return st;
 }
 
+static rf_status report_comparison(rf_error *err)
+{
+    char path[RF_PATH_MAX];
+    rf_comparison c = {0};
+    scratch_path(path, place, "compare.html");
+    rf_status st = rf_compare(session, session, asked, &c, err);
+    if (st == RF_OK)
+        st = rf_report_comparison(&c, asked, NULL, NULL, path, err);
+    rf_comparison_release(&c);
+    assert_int_equal(files_in(place), st == RF_OK);
+    if (st == RF_OK)
+        assert_int_equal(unlink(path), 0);
+    return st;
+}
+
 static void reporting(void **state)
 {
     (void)state;
@@ -733,6 +757,9 @@ static void reporting(void **state)
         assert_int_equal(rf_dataset_add(asked, "hello", 5, "oos", 3, NULL), RF_OK);
     fail_in_turn(report, ONE, true); /* jansson: see training */
     fail_in_turn(report, ONE, false);
+    session = rf_session_new(m, 1, NULL);
+    fail_each(report_comparison);
+    rf_session_free(session);
     rf_dataset_free(asked);
     rf_model_free(m);
     scratch_remove(place);

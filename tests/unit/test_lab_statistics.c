@@ -5,6 +5,8 @@
  */
 #include "lab/statistics.h"
 
+#include "num/student_t.h"
+
 #include "scratch.h"
 
 #include <math.h>
