@@ -3,6 +3,7 @@
 
 #include "base/plural.h"
 #include "data_options.h"
+#include "fail_under.h"
 #include "json_text.h"
 #include "screen.h"
 
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define OWN_OPTIONS 5
 #define SHOWN_CLASSES 20
 #define SHOWN_CONFUSIONS 10
 #define SHOWN_NAME 40 /* characters of a label in the table */
@@ -302,7 +304,9 @@ static int run_eval(const command *self, int argc, char **argv)
     bool json = false, all = false;
     float fence = 0.0f;
     data_options d = {0};
-    option options[4 + DATA_OPTIONS] = {
+    text_list limits = {0};
+    fail_under under;
+    option options[OWN_OPTIONS + DATA_OPTIONS] = {
         {.name = "json",
          .kind = OPTION_FLAG,
          .value = &json,
@@ -318,6 +322,14 @@ static int run_eval(const command *self, int argc, char **argv)
          .help = "Add X to every margin: above 0, more texts get a class (default 0).",
          .least = -(double)RF_MAX_FENCE,
          .most = (double)RF_MAX_FENCE},
+        {.name = "fail-under",
+         .kind = OPTION_TEXTS,
+         .value = &limits,
+         .arg = "F=N",
+         .help =
+             "End with exit code 1 if figure F is below N, as in f1=80: accuracy, f1, "
+             "f1-known, f1-open, f1-tested, auroc, mcc. Can be repeated, or several "
+             "with commas."},
         {.name = "threads",
          .kind = OPTION_SIZE,
          .value = &threads,
@@ -326,7 +338,7 @@ static int run_eval(const command *self, int argc, char **argv)
          .min = 1,
          .max = RF_MAX_THREADS},
     };
-    data_options_list(&d, options + 4);
+    data_options_list(&d, options + OWN_OPTIONS);
     switch (options_parse(self, options, sizeof options / sizeof options[0], argc, argv,
                           paths, 2, &n)) {
     case PARSE_OK: break;
@@ -338,6 +350,8 @@ static int run_eval(const command *self, int argc, char **argv)
                         self->name);
         return EXIT_USAGE;
     }
+    if (!fail_under_read(&under, self->name, &limits))
+        return EXIT_USAGE;
     rf_error err = {0};
     rf_model *model = rf_model_load(paths[0], &err);
     rf_dataset *data = model ? data_options_read_test(&d, paths[1], model, &err) : NULL;
@@ -347,12 +361,15 @@ static int run_eval(const command *self, int argc, char **argv)
         put_json(&r);
     else if (st == RF_OK)
         put_text(&r, all);
+    int code = st == RF_OK ? command_finish() : command_failed(&err);
+    if (st == RF_OK && !fail_under_check(&under, &r.e))
+        code = EXIT_FAILED;
     rf_evaluation_release(&r.e);
     free(r.confusions);
     free(r.worst);
     rf_dataset_free(data);
     rf_model_free(model);
-    return st == RF_OK ? command_finish() : command_failed(&err);
+    return code;
 }
 
 const command command_eval = {

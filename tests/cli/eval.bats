@@ -291,6 +291,48 @@ JS
     [ "$(json_lines p.json 'v[0].ranking.map(r => r.label).sort().join("|")')" = 'Заказ "срочный"|返金 \ 払い戻し' ]
 }
 
+@test "--fail-under: exit code 1 and a line for each figure that falls short" {
+    "$rf" eval m.rf test.tsv --json >"$BATS_TEST_TMPDIR/e.json"
+    "$rf" eval m.rf test.tsv >"$BATS_TEST_TMPDIR/want"
+    figures="accuracy f1 f1-known f1-open f1-tested auroc mcc"
+    for figure in $figures; do
+        value=$(json_file "$BATS_TEST_TMPDIR/e.json" "v['${figure//-/_}']")
+        below=$(node -p "$value - 0.001") above=$(node -p "$value + 0.001")
+        run_apart "$rf" eval m.rf test.tsv --fail-under $figure=$below
+        [ "$status" -eq 0 ]
+        [ -z "$complaint" ]
+        run_apart "$rf" eval m.rf test.tsv --fail-under $figure=$value
+        [ "$status" -eq 0 ]
+        run_apart "$rf" eval m.rf test.tsv --fail-under $figure=$above
+        [ "$status" -eq 1 ]
+        grep -qE "^ringfence: $figure is [0-9.]+, wanted at least [0-9.]+$" <<<"$complaint"
+        cmp - "$BATS_TEST_TMPDIR/want" <<<"$output" # the usual output comes all the same
+    done
+    run_apart "$rf" eval m.rf test.tsv --json --fail-under accuracy=100,f1=0 --fail-under mcc=1
+    [ "$status" -eq 1 ]
+    cmp - "$BATS_TEST_TMPDIR/e.json" <<<"$output"
+    [ "$(wc -l <<<"$complaint")" -eq 2 ]
+    has "$complaint" "accuracy is "
+    has "$complaint" "mcc is "
+    # the later of two limits counts; a figure that is not there falls short
+    "$rf" eval m.rf test.tsv --fail-under f1=100 --fail-under f1=1 >/dev/null
+    run_apart "$rf" eval m.rf data.tsv --fail-under auroc=0
+    [ "$status" -eq 1 ]
+    has "$complaint" "auroc is not defined for these texts, wanted at least 0"
+}
+
+@test "--fail-under: unknown names and bad numbers are wrong usage" {
+    for limit in f2=80 f1 f1= =80 f1=x f1=80x f1=101 f1=-1 f1=nan mcc=2 mcc=-1.5 accuracy=80, ,f1=80 "" f1=1=2 F1=80; do
+        run_apart "$rf" eval m.rf test.tsv --fail-under "$limit"
+        echo "$limit: $complaint"
+        [ "$status" -eq 2 ]
+        [ -z "$output" ]
+        has "$complaint" "eval: --fail-under: "
+    done
+    run_apart "$rf" eval m.rf test.tsv --fail-under
+    [ "$status" -eq 2 ]
+}
+
 @test "wrong usage and bad data" {
     for args in "" "m.rf" "m.rf test.tsv more" "m.rf test.tsv --format xml" "m.rf test.tsv --top 3"; do
         run_apart "$rf" eval $args
