@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- Options ----------------------------------------------------------------------- */
 
@@ -39,7 +40,8 @@ static void list_options(embed_request *r, option out[EMBED_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &r->encoder,
          .arg = "E",
-         .help = "Catalogue name or directory of the encoder (default minilm)."},
+         .help = "Catalogue name or directory of the encoder, or a model file: then its "
+                 "own encoder, as it was tuned (default minilm)."},
         {.name = "pooling",
          .kind = OPTION_CHOICE,
          .value = &r->pooling,
@@ -56,7 +58,8 @@ static void list_options(embed_request *r, option out[EMBED_OPTIONS])
          .kind = OPTION_SIZE,
          .value = &r->o.max_tokens,
          .arg = "N",
-         .help = "Tokens per text or window (default: the encoder's maximum).",
+         .help = "Tokens per text or window (default: the encoder's maximum, or the "
+                 "model's).",
          .min = 2,
          .max = RF_MAX_POSITIONS},
         {.name = "long-text",
@@ -170,12 +173,30 @@ static rf_status embed_with(const rf_encoder *encoder, const embed_request *r,
     return st;
 }
 
-static rf_status embed(const embed_request *r, rf_error *err)
+/* With the encoder of a model: what rf_decision.feature holds. */
+static rf_status embed_with_model(const char *path, embed_request *r, rf_error *err)
+{
+    rf_model_summary s;
+    rf_model *model = rf_model_load(path, err);
+    if (!model)
+        return err->code;
+    rf_model_summarize(model, &s);
+    if (r->o.max_tokens == 0)
+        r->o.max_tokens = s.max_tokens;
+    rf_status st = embed_with(rf_model_encoder(model), r, err);
+    rf_model_free(model);
+    return st;
+}
+
+static rf_status embed(embed_request *r, rf_error *err)
 {
     char dir[RF_PATH_MAX];
+    struct stat about;
     rf_status st = command_encoder_dir(r->encoder, dir, err);
     if (st != RF_OK)
         return st;
+    if (stat(dir, &about) == 0 && S_ISREG(about.st_mode))
+        return embed_with_model(dir, r, err);
     rf_encoder *encoder = rf_encoder_load(dir, err);
     if (!encoder)
         return err->code;
@@ -203,11 +224,13 @@ static int run_embed(const command *self, int argc, char **argv)
 
 const command command_embed = {
     .name = "embed",
-    .synopsis = "[--encoder E] [OPTIONS] [FILE|-]",
+    .synopsis = "[--encoder E|MODEL] [OPTIONS] [FILE|-]",
     .summary = "Turn each line of text into a vector of features.",
     .details =
         "Reads FILE, or standard input, and prints one row of features per line of\n"
         "text, in order. Memory grows neither with the number of lines nor with\n"
-        "their length. The numbers of the tsv format read back to the same bits.",
+        "their length. The numbers of the tsv format read back to the same bits.\n\n"
+        "With --encoder MODEL.rf the features are those that the model judges, from the\n"
+        "layers that its training tuned.",
     .run = run_embed,
 };

@@ -80,6 +80,11 @@ RF_API rf_encoder *rf_encoder_load(const char *dir, rf_error *err);
 RF_API void rf_encoder_free(rf_encoder *encoder);
 RF_API rf_encoder_info rf_encoder_describe(const rf_encoder *encoder);
 
+/* The encoder of a model, with the layers that its training tuned; lives as long as the
+ * model. With the mean over tokens, truncation, and rf_model_summary.max_tokens its
+ * features are those of rf_decision.feature, to the bit. */
+RF_API const rf_encoder *rf_model_encoder(const rf_model *model);
+
 /* The encoder's vocabulary; lives as long as the encoder. */
 RF_API const rf_vocab *rf_encoder_vocab(const rf_encoder *encoder);
 

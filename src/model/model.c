@@ -211,6 +211,11 @@ void rf_model_encoder_hash(const rf_model *m, char hex[RF_SHA256_HEX])
 
 /* ---- Queries ----------------------------------------------------------------------- */
 
+const rf_encoder *rf_model_encoder(const rf_model *m)
+{
+    return m->encoder;
+}
+
 size_t rf_model_classes(const rf_model *m)
 {
     return m->classes;

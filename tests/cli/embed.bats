@@ -110,3 +110,34 @@ setup() {
     run_apart "$rf" embed --encoder "$BATS_TEST_TMPDIR/enc" "$texts"
     has "$complaint" "config.json: cannot open: No such file or directory"
 }
+
+@test "the encoder of a model: tuned, full or slim, with every option" {
+    cd "$BATS_TEST_TMPDIR"
+    labelled 6 >data.tsv
+    train data.tsv -o full.rf --quiet --max-tokens 12
+    train data.tsv -o slim.rf --quiet --max-tokens 12 --slim
+    "$rf" embed --encoder full.rf "$texts" >full 2>warning
+    has "$(cat warning)" "have more than 12 tokens and were truncated"
+    [ "$(wc -l <full)" -eq 150 ]
+    [ "$(awk -F '\t' '{ print NF }' full | sort -u)" -eq 32 ]
+    "$rf" embed --encoder slim.rf --threads 1 "$texts" 2>/dev/null | cmp - full
+    run cmp -s full <("$rf" embed --encoder "$tiny" --max-tokens 12 "$texts" 2>/dev/null)
+    [ "$status" -eq 1 ] # its layers were tuned
+    # the embeddings below them were not
+    cmp <("$rf" embed --encoder full.rf --layer 0 "$texts" 2>/dev/null) \
+        <("$rf" embed --encoder slim.rf --layer 0 "$texts" 2>/dev/null)
+    "$rf" embed --encoder full.rf --format npy "$texts" 2>/dev/null >full.npy
+    [ "$(wc -c <full.npy)" -eq $((128 + 150 * 32 * 4)) ]
+    run_apart "$rf" embed --encoder full.rf --max-tokens 41 "$texts"
+    [ "$status" -eq 2 ]
+    has "$complaint" "40"
+    run_apart "$rf" embed --encoder full.rf --layer 3 "$texts"
+    [ "$status" -eq 2 ]
+    has "$complaint" "layer"
+    for bad in data.tsv /dev/null; do
+        run_apart "$rf" embed --encoder $bad "$texts"
+        [ "$status" -eq 1 ]
+        [ -z "$output" ]
+        has "$complaint" "$bad"
+    done
+}

@@ -674,6 +674,31 @@ static void too_many_threads_are_refused(void **state)
     rf_session_free(NULL);
 }
 
+/* The encoder of a model, run by itself, gives the features that were judged. */
+static void features_of_the_models_encoder(void **state)
+{
+    const fixture *f = *state;
+    rf_embed_options o = rf_embed_options_default();
+    rf_model_summary about;
+    float z[WIDTH];
+    rf_model_summarize(f->model, &about);
+    o.max_tokens = about.max_tokens;
+    rf_session *session = rf_session_new(f->model, 1, NULL);
+    rf_embedder *embedder = rf_embedder_new(rf_model_encoder(f->model), &o, NULL);
+    for (size_t i = 0; i < 20; i++) {
+        char text[400];
+        size_t len = i * i; /* the last ones are truncated */
+        const char *texts[] = {text};
+        rf_decision d;
+        tiny_text(text, len, i);
+        assert_int_equal(rf_classify(session, text, len, &d, NULL), RF_OK);
+        assert_int_equal(rf_embed(embedder, texts, &len, 1, z, NULL), RF_OK);
+        assert_memory_equal(z, d.feature, sizeof z);
+    }
+    rf_embedder_free(embedder);
+    rf_session_free(session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -695,6 +720,7 @@ int main(void)
         cmocka_unit_test(a_sink_that_fails_in_flush),
         cmocka_unit_test(whole_texts_do_not_mix_with_an_unfinished_text),
         cmocka_unit_test(too_many_threads_are_refused),
+        cmocka_unit_test(features_of_the_models_encoder),
     };
     return cmocka_run_group_tests_name("session", tests, setup, teardown);
 }
