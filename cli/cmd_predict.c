@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PENDING_BYTES ((size_t)8 << 20) /* texts kept for --text before a flush */
+#define PENDING_BYTES ((size_t)8 << 20) /* texts kept before a flush */
 
 typedef struct predict_request {
     const char *paths[2]; /* model, texts (NULL: standard input) */
@@ -26,8 +26,9 @@ typedef struct predict_stream {
     const rf_model *model;
     rf_session *session;
     bool json, text;
+    bool keep; /* the texts are needed with their answers */
     rf_answer_options answer;
-    waiting_texts texts;      /* for --text: those without an answer yet */
+    waiting_texts texts;      /* if kept: those without an answer yet */
     rf_neighbour *neighbours; /* [answer.explain] */
     size_t n_texts;
 } predict_stream;
@@ -69,8 +70,9 @@ static void list_options(predict_request *r, option out[PREDICT_OPTIONS])
          .kind = OPTION_SIZE,
          .value = &r->answer.explain,
          .arg = "K",
-         .help = "Show the K nearest training texts; the model must have been trained "
-                 "with --keep-examples.",
+         .help = "Show the K nearest training texts, why an answer is open, and words "
+                 "that the encoder does not know. Not with a model that was trained "
+                 "with --no-examples.",
          .min = 1,
          .max = 1000},
         {.name = "fence",
@@ -109,6 +111,8 @@ static rf_status put_json(predict_stream *s, const rf_decision *d, rf_error *err
     size_t len;
     if (s->text)
         s->answer.text = waiting_texts_first(&s->texts, &s->answer.text_len);
+    if (s->answer.explain)
+        s->answer.source = waiting_texts_first(&s->texts, &s->answer.source_len);
     rf_status st = rf_decision_json(s->model, d, &s->answer, &json, &len, err);
     if (st != RF_OK)
         return st;
@@ -118,6 +122,39 @@ static rf_status put_json(predict_stream *s, const rf_decision *d, rf_error *err
     return RF_OK;
 }
 
+static rf_status put_unknown_words(const predict_stream *s, rf_error *err)
+{
+    char *words, line[100];
+    size_t len, n;
+    const char *text = waiting_texts_first(&s->texts, &len);
+    rf_status st = rf_unknown_words(s->model, text, len, &words, &n, err);
+    const char *word = words;
+    for (size_t i = 0; st == RF_OK && i < n; i++, word += strlen(word) + 1)
+        printf("%s%s", i ? " " : "    unknown words: ",
+               screen_one_line(line, sizeof line, word, strlen(word)));
+    if (st == RF_OK && n > 0)
+        putchar('\n');
+    free(words);
+    return st;
+}
+
+/* Below the answer: why it is open, the nearest texts, and words that tell it nothing. */
+static rf_status put_explanation(const predict_stream *s, const rf_decision *d, size_t n,
+                                 rf_error *err)
+{
+    char line[300], reason[RF_REASON_MAX];
+    if (d->class_index == RF_OPEN)
+        printf("    %s\n",
+               rf_open_reason(s->model, d, s->neighbours, n, reason, sizeof reason));
+    for (size_t i = 0; i < n; i++) {
+        const rf_neighbour *b = &s->neighbours[i];
+        printf("    %.3f  %s  %s\n", (double)b->distance,
+               rf_model_label(s->model, b->class_index),
+               screen_one_line(line, sizeof line, b->text, b->text_len));
+    }
+    return put_unknown_words(s, err);
+}
+
 static rf_status put_plain(const predict_stream *s, const rf_decision *d, rf_error *err)
 {
     size_t n = s->answer.explain;
@@ -125,14 +162,7 @@ static rf_status put_plain(const predict_stream *s, const rf_decision *d, rf_err
     if (st != RF_OK)
         return st;
     printf("%s\t%.4f\n", rf_model_label(s->model, d->class_index), (double)d->confidence);
-    for (size_t i = 0; i < n; i++) {
-        const rf_neighbour *b = &s->neighbours[i];
-        char line[300];
-        printf("    %.3f  %s  %s\n", (double)b->distance,
-               rf_model_label(s->model, b->class_index),
-               screen_one_line(line, sizeof line, b->text, b->text_len));
-    }
-    return RF_OK;
+    return s->answer.explain ? put_explanation(s, d, n, err) : RF_OK;
 }
 
 static rf_status put_answer(void *user, const rf_decision *d, rf_error *err)
@@ -142,7 +172,7 @@ static rf_status put_answer(void *user, const rf_decision *d, rf_error *err)
     rf_status st = s->json ? put_json(s, d, err) : put_plain(s, d, err);
     if (st != RF_OK)
         return st;
-    if (s->text)
+    if (s->keep)
         waiting_texts_drop_first(&s->texts);
     /* Notice a full disk now, not after another hour of input. */
     return ferror(stdout) ? rf_fail_errno(err, "standard output: cannot write") : RF_OK;
@@ -153,17 +183,17 @@ static rf_status put_answer(void *user, const rf_decision *d, rf_error *err)
 static rf_status feed_bytes(void *user, const char *bytes, size_t len, rf_error *err)
 {
     predict_stream *s = user;
-    rf_status st = s->text ? waiting_texts_add(&s->texts, bytes, len, err) : RF_OK;
+    rf_status st = s->keep ? waiting_texts_add(&s->texts, bytes, len, err) : RF_OK;
     return st == RF_OK ? rf_session_feed(s->session, bytes, len, err) : st;
 }
 
 static rf_status end_line(void *user, rf_error *err)
 {
     predict_stream *s = user;
-    rf_status st = s->text ? waiting_texts_end(&s->texts, err) : RF_OK;
+    rf_status st = s->keep ? waiting_texts_end(&s->texts, err) : RF_OK;
     if (st == RF_OK)
         st = rf_session_end_text(s->session, err);
-    if (st == RF_OK && s->text && waiting_texts_bytes(&s->texts) > PENDING_BYTES)
+    if (st == RF_OK && s->keep && waiting_texts_bytes(&s->texts) > PENDING_BYTES)
         st = rf_session_flush(s->session, err);
     return st;
 }
@@ -186,7 +216,7 @@ static rf_status check_model(const predict_request *r, const rf_model *model,
     if (r->answer.explain && !rf_model_has_examples(model))
         return rf_fail(err, RF_ERR_MISSING, 0,
                        "%s: the model does not contain its training texts, which "
-                       "--explain shows; train it with --keep-examples",
+                       "--explain shows; train it without --no-examples",
                        r->paths[0]);
     if (r->answer.map && rf_model_map_size(model) == 0)
         return rf_fail(err, RF_ERR_MISSING, 0,
@@ -221,6 +251,7 @@ static rf_status predict(const predict_request *r, rf_error *err)
         return err->code;
     predict_stream s = {
         .model = model, .json = r->json, .text = r->text, .answer = r->answer};
+    s.keep = r->text || r->answer.explain > 0;
     rf_status st = check_model(r, model, err);
     if (st == RF_OK)
         st = predict_lines(&s, r, err);
@@ -278,6 +309,7 @@ const command command_predict = {
         "  text               with --text; bytes that are not UTF-8 become U+FFFD\n"
         "  margins            with --margins: label and margin, largest first\n"
         "  neighbours         with --explain: text, label and distance\n"
+        "  unknown_words      with --explain: words that the encoder does not know\n"
         "  map                with --map: [x, y], each from -1 to 1",
     .run = run_predict,
 };

@@ -26,8 +26,8 @@ static bool is_about_model(const char *name)
 {
     static const char *const names[] = {
         "output",           "open-texts", "tune",        "max-false-accept",
-        "max-false-reject", "slim",       "no-features", "keep-examples",
-        "checkpoint",       "resume",     "map-points"};
+        "max-false-reject", "slim",       "no-features", "no-examples",
+        "keep-examples",    "checkpoint", "resume",      "map-points"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;

@@ -112,8 +112,11 @@ static size_t list_saving(train_request *r, option *out)
         {FLAG("no-features", &r->save.no_features), RARE,
          .help = "Leave the features of the training texts out of the model, and the map "
                  "with them."},
-        {FLAG("keep-examples", &r->save.keep_examples),
-         .help = "Keep the training texts in the model, for predict --explain."},
+        {FLAG("no-examples", &r->no_examples),
+         .help = "Leave the training texts out of the model; predict --explain shows "
+                 "them."},
+        {FLAG("keep-examples", &r->keep_examples), RARE,
+         .help = "Keep the training texts in the model, which is the default."},
         {SIZE("map-points", &r->map_points, 0, 100000), SHOWN, RARE,
          .help = "Draw a map of the training texts with up to N points; larger sets are "
                  "sampled evenly over the classes; 0: no map"},
@@ -161,6 +164,7 @@ rf_status train_options_finish(train_request *r, rf_error *err)
     r->o.tune = (rf_tune_effort)r->tune;
     r->o.dev_share = r->dev_share < 0.0 ? 0.0 : r->dev_share > 0.0 ? r->dev_share : -1.0;
     r->o.cache_mb = r->cache_mb > 0 ? (int64_t)r->cache_mb : -1;
+    r->save.keep_examples = !r->no_examples;
     r->o.map_points = r->map_points > 0 ? (int64_t)r->map_points : -1;
     return st;
 }
@@ -182,7 +186,9 @@ const char *train_options_wrong(const train_request *r)
         return "only one of DATA, --dev and --open-texts can be standard input";
     if (r->o.resume && !r->o.checkpoint)
         return "--resume needs --checkpoint DIR";
-    if (r->save.no_features && r->save.keep_examples)
+    if (r->save.no_features && r->keep_examples)
         return "--keep-examples needs the features that --no-features leaves out";
+    if (r->no_examples && r->keep_examples)
+        return "--no-examples and --keep-examples contradict each other";
     return NULL;
 }

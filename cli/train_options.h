@@ -13,6 +13,7 @@ typedef struct train_request {
     /* As parsed; train_options_finish copies them to o. */
     size_t seed, cache_mb, map_points;
     double dev_share; /* below 0: automatic */
+    bool no_examples, keep_examples;
     text_list open_labels;
     int tune; /* an rf_tune_effort */
     settings_text given;

@@ -178,7 +178,8 @@ typedef struct rf_save_options {
     size_t struct_size;
     bool slim;          /* refer to the cached encoder instead of containing it */
     bool no_features;   /* leave out the training features, and the map with them */
-    bool keep_examples; /* store the training texts, for explanations */
+    bool keep_examples; /* store the training texts, for explanations, if the model has
+                         * them and their features are stored; true by default */
 } rf_save_options;
 
 RF_API void rf_save_options_init(rf_save_options *options, size_t struct_size);
@@ -253,6 +254,22 @@ typedef struct rf_neighbour {
 } rf_neighbour;
 RF_API rf_status rf_explain(const rf_model *model, const float *feature,
                             rf_neighbour *out, size_t *n, rf_error *err);
+/* Why an answer is open, in words: would be "refund" (3 of 3 nearest texts), rejected by
+ * 2.80. The class is that of the deciding fence; if more of the nearest texts are of
+ * another, it is named too. nearest [n] comes from rf_explain; n 0: without. Returns out,
+ * which is cut to fit cap bytes and empty if the answer is not open. RF_REASON_MAX bytes
+ * hold any reason. */
+#define RF_REASON_MAX 2400
+RF_API char *rf_open_reason(const rf_model *model, const rf_decision *decision,
+                            const rf_neighbour *nearest, size_t n, char *out, size_t cap);
+
+/* Words of a text that the encoder does not know, each once, in order, as far as the
+ * model reads the text; at most 50. They are folded as the encoder folds them (lower
+ * case, without accents). *words has *n of them one after another, each with a NUL at its
+ * end; it is freed with free(), and NULL on failure. */
+RF_API rf_status rf_unknown_words(const rf_model *model, const char *text, size_t len,
+                                  char **words, size_t *n, rf_error *err);
+
 /* Whether the model keeps its training texts and their features. */
 RF_API bool rf_model_has_examples(const rf_model *model);
 
@@ -287,6 +304,9 @@ typedef struct rf_answer_options {
     bool map;         /* "map": [x, y], where the text falls */
     const char *text; /* repeated as "text"; NULL: without */
     size_t text_len;
+    const char *source; /* the text that was classified, for "unknown_words": those of
+                         * rf_unknown_words; NULL: without */
+    size_t source_len;
 } rf_answer_options;
 
 RF_API void rf_answer_options_init(rf_answer_options *options, size_t struct_size);

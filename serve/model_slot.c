@@ -189,7 +189,7 @@ bool loaded_model_can_answer(const loaded_model *m, const rf_answer_options *o,
     if (o->explain && !rf_model_has_examples(m->model))
         return problem_at(p, "/explain", 422, "no_examples",
                           "explain needs a model that holds its training texts; train "
-                          "it with --keep-examples");
+                          "it without --no-examples");
     if (o->map && rf_model_map_size(m->model) == 0)
         return problem_at(p, "/map", 422, "no_map", "the model has no map");
     return true;

@@ -44,9 +44,13 @@ static rf_status take_decision(void *user, const rf_decision *d, rf_error *unuse
     char *json = NULL;
     size_t len = 0;
     /* The request may have been checked against an older model. */
-    const rf_answer_options *o = &it.job->options;
-    if (loaded_model_can_answer(w->current, o, &p) &&
-        rf_decision_json(w->current->model, d, o, &json, &len, &err) != RF_OK)
+    rf_answer_options o = it.job->options;
+    if (o.explain) {
+        o.source = it.job->texts[it.text].bytes;
+        o.source_len = it.job->texts[it.text].len;
+    }
+    if (loaded_model_can_answer(w->current, &o, &p) &&
+        rf_decision_json(w->current->model, d, &o, &json, &len, &err) != RF_OK)
         problem_from(&p, &err);
     if (json) {
         loaded_model_count(w->current, d->class_index);

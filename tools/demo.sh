@@ -13,11 +13,11 @@ mkdir -p "$demo"
 
 echo
 echo "1. Train on 1,144 labelled texts from a support desk, 26 intents:"
-echo "   \$ ringfence train $sample/train.tsv --dev $sample/dev.tsv --keep-examples -o $model"
+echo "   \$ ringfence train $sample/train.tsv --dev $sample/dev.tsv -o $model"
 if [ -e "$model" ]; then
     echo "   (already trained; to train again: rm -r $demo)"
 else
-    "$rf" train "$sample/train.tsv" --dev "$sample/dev.tsv" --keep-examples -o "$model"
+    "$rf" train "$sample/train.tsv" --dev "$sample/dev.tsv" -o "$model"
 fi
 
 echo

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_JSON ((size_t)256 << 20) /* bytes; texts of neighbours may be long */
 
@@ -17,7 +18,9 @@ typedef struct writing {
     const rf_model *model;
     const rf_decision *d;
     const rf_answer_options *o;
-    size_t *order; /* [classes] */
+    size_t *order;      /* [classes] */
+    rf_neighbour *near; /* [n_near], NULL: not asked for */
+    size_t n_near;
 } writing;
 
 void rf_answer_options_init(rf_answer_options *options, size_t struct_size)
@@ -78,26 +81,29 @@ static void put_largest(writing *w, const char *name, const char *key,
 
 static void put_reason(writing *w)
 {
-    char reason[RF_MAX_LABEL_BYTES + 100];
-    snprintf(reason, sizeof reason,
-             "no class accepts it; closest is \"%s\" (margin %.2f)",
-             rf_model_label(w->model, w->d->margin_class), (double)w->d->margin);
+    char reason[RF_REASON_MAX];
     rf_text_put(&w->text, ", \"reason\": ");
-    rf_text_name(&w->text, reason);
+    rf_text_name(&w->text, rf_open_reason(w->model, w->d, w->near, w->n_near, reason,
+                                          sizeof reason));
 }
 
-static rf_status put_neighbours(writing *w, rf_error *err)
+/* The nearest texts, which the reason counts too. */
+static rf_status find_neighbours(writing *w, rf_error *err)
 {
-    size_t n = w->o->explain;
-    if (n > w->model->n_rows)
-        n = w->model->n_rows; /* 0: rf_explain says why there are none */
-    rf_neighbour *found = malloc((n + 1) * sizeof *found);
-    if (!found)
-        return rf_fail_nomem(err, (n + 1) * sizeof *found, "neighbours");
-    rf_status st = rf_explain(w->model, w->d->feature, found, &n, err);
+    w->n_near = w->o->explain;
+    if (w->n_near > w->model->n_rows)
+        w->n_near = w->model->n_rows; /* 0: rf_explain says why there are none */
+    w->near = malloc((w->n_near + 1) * sizeof *w->near);
+    if (!w->near)
+        return rf_fail_nomem(err, (w->n_near + 1) * sizeof *w->near, "neighbours");
+    return rf_explain(w->model, w->d->feature, w->near, &w->n_near, err);
+}
+
+static void put_neighbours(writing *w)
+{
     rf_text_put(&w->text, ", \"neighbours\": [");
-    for (size_t i = 0; st == RF_OK && i < n; i++) {
-        const rf_neighbour *b = &found[i];
+    for (size_t i = 0; i < w->n_near; i++) {
+        const rf_neighbour *b = &w->near[i];
         rf_text_put(&w->text, i ? ", {\"text\": " : "{\"text\": ");
         if (b->text)
             rf_text_string(&w->text, b->text, b->text_len);
@@ -110,8 +116,25 @@ static rf_status put_neighbours(writing *w, rf_error *err)
         rf_text_put(&w->text, "}");
     }
     rf_text_put(&w->text, "]");
-    free(found);
-    return st;
+}
+
+static rf_status put_unknown_words(writing *w, rf_error *err)
+{
+    char *words;
+    size_t n;
+    rf_status st =
+        rf_unknown_words(w->model, w->o->source, w->o->source_len, &words, &n, err);
+    if (st != RF_OK)
+        return st;
+    rf_text_put(&w->text, ", \"unknown_words\": [");
+    const char *word = words;
+    for (size_t i = 0; i < n; i++, word += strlen(word) + 1) {
+        rf_text_put(&w->text, i ? ", " : "");
+        rf_text_name(&w->text, word);
+    }
+    rf_text_put(&w->text, "]");
+    free(words);
+    return RF_OK;
 }
 
 static rf_status put_place(writing *w, rf_error *err)
@@ -131,7 +154,9 @@ static rf_status put_all(writing *w, rf_error *err)
     const rf_decision *d = w->d;
     size_t classes = w->model->classes, n;
     bool open = d->class_index == RF_OPEN;
-    rf_status st = RF_OK;
+    rf_status st = w->o->explain > 0 ? find_neighbours(w, err) : RF_OK;
+    if (st != RF_OK)
+        return st;
     rf_text_put(&w->text, "{\"label\": ");
     rf_text_name(&w->text, rf_model_label(w->model, d->class_index));
     rf_text_put(&w->text, open ? ", \"open\": true" : ", \"open\": false");
@@ -156,7 +181,9 @@ static rf_status put_all(writing *w, rf_error *err)
         rf_text_string(&w->text, w->o->text, w->o->text_len);
     }
     if (w->o->explain > 0)
-        st = put_neighbours(w, err);
+        put_neighbours(w);
+    if (w->o->source)
+        st = put_unknown_words(w, err);
     if (st == RF_OK && w->o->map)
         st = put_place(w, err);
     rf_text_put(&w->text, "}");
@@ -179,6 +206,7 @@ rf_status rf_decision_json(const rf_model *model, const rf_decision *decision,
     rf_text_init(&w.text, MAX_JSON, "an answer");
     st = put_all(&w, err);
     free(w.order);
+    free(w.near);
     if (st == RF_OK && w.text.status == RF_ERR_NOMEM)
         st = rf_fail_nomem(err, w.text.buffer.cap, "an answer");
     else if (st == RF_OK && w.text.status != RF_OK)

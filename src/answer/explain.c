@@ -1,9 +1,11 @@
 /*
- * explain.c - the training texts nearest to a feature, with labels and distances
+ * explain.c - the training texts nearest to a feature, and why an answer is open
  */
 #include "answer/nearest.h"
+#include "base/plural.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static rf_neighbour make_neighbour(const rf_model *m, const rf_nearest *near)
@@ -33,6 +35,49 @@ rf_status rf_explain(const rf_model *m, const float *feature, rf_neighbour *out,
         *n = k;
     free(near);
     return st;
+}
+
+/* The class of most of the n nearest texts, of two the one with the nearest text; how
+ * many are of it, and how many of class c. */
+static size_t most_frequent(const rf_neighbour *nearest, size_t n, size_t c, size_t *most,
+                            size_t *own)
+{
+    size_t best = c;
+    *most = *own = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t same = 0;
+        for (size_t k = 0; k < n; k++)
+            same += nearest[k].class_index == nearest[i].class_index;
+        if (nearest[i].class_index == c)
+            *own = same;
+        if (same > *most) {
+            *most = same;
+            best = nearest[i].class_index;
+        }
+    }
+    return best;
+}
+
+char *rf_open_reason(const rf_model *m, const rf_decision *d, const rf_neighbour *nearest,
+                     size_t n, char *out, size_t cap)
+{
+    const char *label = rf_model_label(m, d->margin_class);
+    double by = -(double)d->margin;
+    size_t most, own, other = most_frequent(nearest, n, d->margin_class, &most, &own);
+    const char *texts = rf_plural(n, "text", "texts");
+    if (d->class_index != RF_OPEN)
+        snprintf(out, cap, "%s", "");
+    else if (n == 0)
+        snprintf(out, cap, "would be \"%s\", rejected by %.2f", label, by);
+    else if (most > own)
+        snprintf(
+            out, cap,
+            "would be \"%s\" (%zu of %zu nearest %s; %zu of \"%s\"), rejected by %.2f",
+            label, own, n, texts, most, rf_model_label(m, other), by);
+    else
+        snprintf(out, cap, "would be \"%s\" (%zu of %zu nearest %s), rejected by %.2f",
+                 label, own, n, texts, by);
+    return out;
 }
 
 bool rf_model_has_examples(const rf_model *m)

@@ -315,7 +315,7 @@ static rf_status save_model(saving *s, const char *path, rf_model_extent stored,
 
 void rf_save_options_init(rf_save_options *options, size_t struct_size)
 {
-    const rf_save_options defaults = {0};
+    const rf_save_options defaults = {.keep_examples = true};
     rf_options_give(options, struct_size, &defaults, sizeof defaults);
 }
 
@@ -328,19 +328,12 @@ rf_status rf_model_save(const rf_model *m, const char *path,
     rf_status st = rf_options_take(&o, sizeof o, options, "rf_save_options", err);
     if (st != RF_OK)
         return st;
-    if (o.no_features && o.keep_examples)
-        return rf_fail(err, RF_ERR_ARG, 0,
-                       "%s: examples are found by their features: they cannot be kept "
-                       "without",
-                       path);
-    if (o.keep_examples && (m->n_rows == 0 || !m->texts))
-        return rf_fail(err, RF_ERR_MISSING, 0,
-                       "%s: the model has no training texts to keep", path);
     assert(m->encoder->weights.half);
     saving s = {.m = m, .kernels = rf_train_kernels()};
     rf_model_extent stored = {.encoder = !o.slim,
                               .features = !o.no_features && m->n_rows > 0,
-                              .texts = o.keep_examples,
+                              .texts = o.keep_examples && !o.no_features &&
+                                       rf_model_has_examples(m),
                               .map = !o.no_features && m->map_n > 0};
     st = save_model(&s, path, stored, err);
     free(s.sections);

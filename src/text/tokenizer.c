@@ -39,7 +39,8 @@ struct rf_tokenizer {
     int32_t *chars;   /* [max_word_chars + 1] */
     uint8_t *classes; /* likewise */
     char *bytes;      /* [4 * (max_word_chars + 1)] the word as UTF-8 */
-    int32_t *pieces;  /* [max_word_chars + 1] its ids */
+    size_t n_bytes;
+    int32_t *pieces; /* [max_word_chars + 1] its ids */
 };
 
 rf_tokenizer *rf_tokenizer_new(const rf_vocab *vocab, size_t max_tokens,
@@ -96,6 +97,12 @@ bool rf_tokenizer_in_text(const rf_tokenizer *t)
     return t->started;
 }
 
+const char *rf_tokenizer_word(const rf_tokenizer *t, size_t *len)
+{
+    *len = t->n_bytes;
+    return t->bytes;
+}
+
 void rf_tokenizer_reset(rf_tokenizer *t)
 {
     t->started = false;
@@ -143,21 +150,21 @@ static size_t match(rf_tokenizer *t, size_t len)
 }
 
 /* Emits the pieces of the word in t->bytes, or [UNK]. */
-static rf_status emit_word(rf_tokenizer *t, size_t len, rf_error *err)
+static rf_status emit_word(rf_tokenizer *t, rf_error *err)
 {
-    size_t n = match(t, len);
+    size_t n = match(t, t->n_bytes);
     rf_status st = n == 0 ? emit(t, t->vocab->unk, err) : RF_OK;
     for (size_t i = 0; i < n && st == RF_OK; i++)
         st = emit(t, t->pieces[i], err);
     return st;
 }
 
-static bool in_vocab(const rf_tokenizer *t, size_t len)
+static bool in_vocab(const rf_tokenizer *t)
 {
     uint32_t hash = RF_HASH_WORD;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < t->n_bytes; i++)
         hash = rf_hash_byte(hash, t->bytes[i]);
-    return rf_vocab_lookup(t->vocab, t->bytes, len, hash, false) >= 0;
+    return rf_vocab_lookup(t->vocab, t->bytes, t->n_bytes, hash, false) >= 0;
 }
 
 /* Words that cannot be emitted any more are not worth looking up. */
@@ -168,24 +175,24 @@ static bool is_full(const rf_tokenizer *t)
 
 static rf_status end_word(rf_tokenizer *t, rf_error *err)
 {
-    size_t n_chars = t->n_chars, len = 0;
-    t->n_chars = t->run_start = 0;
+    size_t n_chars = t->n_chars, most = t->vocab->max_word_chars;
+    t->n_chars = t->run_start = t->n_bytes = 0;
     if (n_chars == 0)
         return RF_OK;
-    if (n_chars > t->vocab->max_word_chars)
+    for (size_t i = 0; i < n_chars && i < most; i++)
+        t->n_bytes += rf_utf8_write(t->bytes + t->n_bytes, t->chars[i]);
+    if (n_chars > most)
         return emit(t, t->vocab->unk, err);
-    for (size_t i = 0; i < n_chars; i++)
-        len += rf_utf8_write(t->bytes + len, t->chars[i]);
     if (t->word)
-        t->word(t->word_user, t->chars, n_chars, t->bytes, len);
+        t->word(t->word_user, t->chars, n_chars, t->bytes, t->n_bytes);
     rf_reading read = {0};
-    if (t->spelling && !is_full(t) && !in_vocab(t, len))
+    if (t->spelling && !is_full(t) && !in_vocab(t))
         read = rf_spelling_read(t->spelling, t->chars, n_chars);
-    rf_status st = read.n == 0 ? emit_word(t, len, err) : RF_OK;
+    rf_status st = read.n == 0 ? emit_word(t, err) : RF_OK;
     for (size_t i = 0; i < read.n && st == RF_OK; i++) {
-        len = strlen(read.word[i]); /* a letter longer at most: still fits */
-        memcpy(t->bytes, read.word[i], len);
-        st = emit_word(t, len, err);
+        t->n_bytes = strlen(read.word[i]); /* a letter longer at most: still fits */
+        memcpy(t->bytes, read.word[i], t->n_bytes);
+        st = emit_word(t, err);
     }
     return st;
 }

@@ -7,6 +7,10 @@
 /* Whether a text was started by rf_tokenizer_feed and not ended. */
 bool rf_tokenizer_in_text(const rf_tokenizer *t);
 
+/* The word whose token the sink is receiving, folded as the vocabulary has it; of an
+ * overlong one the beginning. Not NUL-terminated, valid during the call. */
+const char *rf_tokenizer_word(const rf_tokenizer *t, size_t *len);
+
 /* Discards the current text, if any. */
 void rf_tokenizer_reset(rf_tokenizer *t);
 

@@ -6,8 +6,8 @@ load helpers
 setup_file() {
     load helpers
     labelled 12 >"$BATS_FILE_TMPDIR/data.tsv"
-    train "$BATS_FILE_TMPDIR/data.tsv" -o "$BATS_FILE_TMPDIR/m.rf" --quiet --keep-examples
-    train "$BATS_FILE_TMPDIR/data.tsv" -o "$BATS_FILE_TMPDIR/bare.rf" --quiet
+    train "$BATS_FILE_TMPDIR/data.tsv" -o "$BATS_FILE_TMPDIR/m.rf" --quiet
+    train "$BATS_FILE_TMPDIR/data.tsv" -o "$BATS_FILE_TMPDIR/bare.rf" --quiet --no-examples
 }
 
 setup() {
@@ -66,7 +66,8 @@ setup() {
     check 'a.open == (a.accepted.length == 0)'
     check 'a.open == ("reason" in a)'
     check 'a.open || a.label == a.ranking[0].label'
-    check '!a.open || a.reason == `no class accepts it; closest is "${a.nearest_rejecting.label}" (margin ${a.margin.toFixed(2)})`'
+    check '!a.open || a.reason == `would be "${a.nearest_rejecting.label}", rejected by ${(-a.margin).toFixed(2)}`'
+    check 'a.open || !("reason" in a)'
     check 'a.ranking.length == 4'
     check 'a.ranking.every((r, i, l) => i == 0 || r.probability <= l[i - 1].probability)'
     check 'Math.abs(a.ranking.reduce((s, r) => s + r.probability, 0) - 1) < 1e-5'
@@ -139,7 +140,7 @@ setup() {
     [ "$(wc -l <plain)" -eq 9 ]
     "$rf" predict "$m" few | cmp - <(grep -v '^    ' plain)
     json_lines json 'v.map(a => a.neighbours.slice(0, 2).map(b => `    ${b.distance.toFixed(3)}  ${b.label}  ${b.text}`).join("\n")).join("\n")' |
-        cmp - <(grep '^    ' plain)
+        cmp - <(grep '^    [0-9]' plain)
     # fewer than K: all of them
     "$rf" predict "$m" few --json --explain 1000 >json
     [ "$(json_lines json 'v[0].neighbours.length')" -eq 48 ]
@@ -147,23 +148,61 @@ setup() {
     run_apart "$rf" predict "$BATS_FILE_TMPDIR/bare.rf" few --explain 2
     [ "$status" -eq 1 ]
     [ -z "$output" ]
-    has "$complaint" "train it with --keep-examples"
+    has "$complaint" "train it without --no-examples"
+}
+
+@test "--explain: the reason counts the nearest texts, and says so if they disagree" {
+    { unlabelled; printf '%s\n' 'where b order x' 'x is the c' 'hello where hello' 'a d z 9' '9 my b !' 'y a hello' 'is d'; } >odd
+    for k in 1 3 5; do
+        "$rf" predict "$m" odd --json --explain $k >json
+        "$rf" predict "$m" odd --explain $k >plain
+        json_lines json 'v.filter(a => a.open).map(a => "    " + a.reason).join("\n")' | cmp - <(grep '^    would be' plain)
+        K=$k node - <<'JS'
+const assert = require('assert'), fs = require('fs'), K = Number(process.env.K);
+let open = 0;
+for (const line of fs.readFileSync('json', 'utf8').trim().split('\n')) {
+  const a = JSON.parse(line), count = {};
+  if (!a.open) continue;
+  open++;
+  const named = a.nearest_rejecting.label; // the largest margin
+  for (const b of a.neighbours) count[b.label] = (count[b.label] ?? 0) + 1;
+  const own = count[named] ?? 0, first = Object.keys(count).reduce((x, y) => count[y] > count[x] ? y : x); // keys: nearest first
+  const others = count[first] > own ? `; ${count[first]} of "${first}"` : '';
+  assert.strictEqual(a.reason, `would be "${named}" (${own} of ${K} nearest ${K === 1 ? 'text' : 'texts'}${others}), rejected by ${(-a.margin).toFixed(2)}`);
+}
+assert(open >= 3);
+JS
+    done
+}
+
+@test "--explain lists words that the encoder does not know, each once, as far as it reads" {
+    printf '%s\n' 'where is 漢 my 漢 字 order' 'where is my order' "$(yes a | head -n 50 | tr '\n' ' ')漢" ' ☃ É☃' >words
+    "$rf" predict "$m" words --json --explain 1 >json
+    [ "$(json_lines json 'v.map(a => a.unknown_words.join("|")).join(";")')" = '漢|字;;;☃|e☃' ] ||
+        { json_lines json 'v.map(a => JSON.stringify(a.unknown_words))'; false; }
+    "$rf" predict "$m" words --explain 1 >plain
+    [ "$(grep -c 'unknown words:' plain)" -eq 2 ]
+    grep -qx '    unknown words: 漢 字' plain
+    "$rf" predict "$m" words --json >json
+    [ "$(json_lines json 'v.some(a => "unknown_words" in a)')" = false ]
 }
 
 @test "a training text with line breaks in it stays on one line" {
     { printf 'text,label\n'; tail -n +2 "$BATS_FILE_TMPDIR/data.tsv" | sed 's/\t/,/'
       for i in 1 2 3 4 5; do printf '"hello\n\tyou %s\x1b[31m",greeting\n' $i; done; } >breaks.csv
-    train breaks.csv -o b.rf --quiet --keep-examples --dev-share 0
+    train breaks.csv -o b.rf --quiet --dev-share 0
     printf 'hello\tyou 1 31m\n' | "$rf" predict b.rf --explain 100 >out
-    [ "$(wc -l <out)" -eq 54 ]
+    [ "$(grep -c '^    [0-9]' out)" -eq 53 ]
+    [ "$(grep -vc '^    ' out)" -eq 1 ]
     [ "$(grep -c $'  greeting  hello  you [1-5] \\[31m$' out)" -eq 5 ]
     # a long one is cut between characters in plain output, whole in JSON
     long=$(yes 'ü' | head -n 1000 | tr -d '\n')
     { cat "$BATS_FILE_TMPDIR/data.tsv"; for i in 1 2 3 4 5; do printf '%s\tlong\n' "$long"; done; } >long.tsv
-    train long.tsv -o l.rf --quiet --keep-examples --dev-share 0
+    train long.tsv -o l.rf --quiet --dev-share 0
     printf '%s\n' "$long" | "$rf" predict l.rf --explain 1 >out
     iconv -f UTF-8 -t UTF-8 out >/dev/null
-    [ "$(wc -c <out)" -lt 400 ]
+    [ "$(wc -c <out)" -lt 600 ]
+    [ "$(grep -c '^    unknown words: u*\.\.\.$' out)" -eq 1 ]
     grep -q 'üü\.\.\.$' out
     printf '%s\n' "$long" | "$rf" predict l.rf --json --explain 1 >json
     [ "$(json_lines json 'v[0].neighbours[0].text.length')" -eq 1000 ]

@@ -253,6 +253,7 @@ setup() {
     wrong "--map-points" data.tsv -o m.rf --map-points many
     wrong "--resume needs --checkpoint" data.tsv -o m.rf --resume
     wrong "--no-features" data.tsv -o m.rf --no-features --keep-examples
+    wrong "contradict" data.tsv -o m.rf --no-examples --keep-examples
     wrong "unexpected argument" data.tsv more.tsv -o m.rf
     wrong "no option --speed" data.tsv --speed 9
     wrong "no option -q" data.tsv -q
@@ -310,14 +311,16 @@ setup() {
 
 @test "texts of any bytes can be trained on" {
     { cat data.tsv; for i in 1 2 3 4 5; do printf 'a\xff\xfe%s \xe2\x82\tclass1\n' $i; done; } >bytes.tsv
-    train bytes.tsv -o m.rf --quiet --keep-examples
+    train bytes.tsv -o m.rf --quiet
     printf 'a\xff\xfe1 \xe2\x82\n' | "$rf" predict m.rf --json --text --explain 1 >out
     [ "$(json_lines out 'v[0].text == "a\ufffd\ufffd1 \ufffd" && v[0].neighbours[0].text == v[0].text')" = true ]
 }
 
-@test "--slim, --no-features and --keep-examples: what a model contains" {
-    train data.tsv -o full.rf --quiet --keep-examples
-    train data.tsv -o usual.rf --quiet
+@test "--slim, --no-features and --no-examples: what a model contains" {
+    train data.tsv -o full.rf --quiet
+    train data.tsv -o old.rf --quiet --keep-examples # accepted, and changes nothing
+    cmp full.rf old.rf
+    train data.tsv -o usual.rf --quiet --no-examples
     train data.tsv -o small.rf --quiet --no-features
     [ "$(wc -c <full.rf)" -gt "$(wc -c <usual.rf)" ]
     [ "$(wc -c <usual.rf)" -gt "$(wc -c <small.rf)" ]

@@ -93,7 +93,7 @@ for (const { target, method, op } of operations)
           assert.equal('answers' in (a.json ?? {}), !streamed && s.value.text === undefined);
           assert.equal(answers.length, s.value.texts?.length ?? (s.value.text !== undefined ? 1 : 2));
           for (const x of answers)
-            for (const [word, key] of [['margins', 'margins'], ['explain', 'neighbours'], ['map', 'map']]) assert.equal(key in x, Boolean(asks(word)), `${s.name}: ${key}`);
+            for (const [word, key] of [['margins', 'margins'], ['explain', 'neighbours'], ['explain', 'unknown_words'], ['map', 'map']]) assert.equal(key in x, Boolean(asks(word)), `${s.name}: ${key}`);
         }
       }
     }

@@ -30,5 +30,5 @@ train() { # set, options...
         --known-rate 0.01 --encoder-rate 0.001 --head-steps 40 --negatives 32 --quiet "$@" \
         -o "$out/$set.rf" >&2
 }
-train a --keep-examples
-train b --map-points 0
+train a
+train b --map-points 0 --no-examples

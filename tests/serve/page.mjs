@@ -156,6 +156,19 @@ await test('an expanded row shows margins, the reason and the nearest texts', ()
   await shot(page, 'light');
 }));
 
+await test('an expanded row lists words that the encoder does not know', () => visit(main, wide, async page => {
+  await ready(page);
+  const texts = ['where is \u6f22 my \u6f22 parcel', 'where is my parcel'], want = predict('sample.rf', texts, '--explain', '3');
+  assert.deepEqual(want.map(a => a.unknown_words), [['\u6f22'], []]);
+  await type(page, texts);
+  for (const i of [0, 1]) {
+    const row = page.locator('.row').nth(i);
+    if (await row.locator('.head').getAttribute('aria-expanded') !== 'true') await row.locator('.head').click();
+    await row.locator('.near').waitFor();
+    assert.deepEqual(await row.locator('.unknown .t').allTextContents(), i ? [] : ['\u6f22']);
+  }
+}));
+
 await test('the map, with marks where the server says', () => visit(main, wide, async page => {
   await ready(page);
   if (!about.server.map) {

@@ -301,8 +301,13 @@ static rf_status put_into_words(rf_error *err)
 {
     static float zero[32];
     const rf_decision d = {.probabilities = zero, .margins = zero, .feature = zero};
-    const rf_answer_options o = {
-        .struct_size = sizeof o, .top = 3, .margins = 3, .explain = 4, .map = true};
+    const rf_answer_options o = {.struct_size = sizeof o,
+                                 .top = 3,
+                                 .margins = 3,
+                                 .explain = 4,
+                                 .map = true,
+                                 .source = "a \xe6\xbc\xa2",
+                                 .source_len = 5};
     char *json;
     rf_status st = rf_decision_json(model, &d, &o, &json, NULL, err);
     assert_int_equal(json != NULL, st == RF_OK);

@@ -93,7 +93,17 @@ static void every_field(void **state)
         check_list(m, json_object_get(a, "ranking"), "probability", d.probabilities,
                    o.top, -INFINITY);
         check_list(m, json_object_get(a, "accepted"), "margin", d.margins, CLASSES, 0.0f);
-        assert_int_equal(json_object_get(a, "reason") != NULL, is_open);
+        char reason[RF_REASON_MAX];
+        rf_neighbour counted[3];
+        size_t n_counted = o.explain;
+        if (o.explain)
+            assert_int_equal(rf_explain(m, d.feature, counted, &n_counted, NULL), RF_OK);
+        if (is_open)
+            assert_string_equal(
+                json_string_value(json_object_get(a, "reason")),
+                rf_open_reason(m, &d, counted, n_counted, reason, sizeof reason));
+        else
+            assert_null(json_object_get(a, "reason"));
         assert_int_equal(json_object_get(a, "margins") != NULL, o.margins > 0);
         if (o.margins)
             check_list(m, json_object_get(a, "margins"), "margin", d.margins, o.margins,
@@ -154,11 +164,75 @@ static void missing_parts_are_errors(void **state)
     rf_model_free(m);
 }
 
+/* Reasons for made-up neighbours: classes of the nearest texts, nearest first. */
+static void reasons(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n, near[5];
+        const char *want;
+    } cases[] = {
+        {0, {0}, "would be \"c0002\", rejected by 2.75"},
+        {1, {2}, "would be \"c0002\" (1 of 1 nearest text), rejected by 2.75"},
+        {3, {2, 2, 2}, "would be \"c0002\" (3 of 3 nearest texts), rejected by 2.75"},
+        {4, {1, 1, 2, 2}, "would be \"c0002\" (2 of 4 nearest texts), rejected by 2.75"},
+        {3,
+         {1, 2, 1},
+         "would be \"c0002\" (1 of 3 nearest texts; 2 of \"c0001\"), rejected by 2.75"},
+        {5,
+         {3, 1, 1, 3, 0},
+         "would be \"c0002\" (0 of 5 nearest texts; 2 of \"c0003\"), rejected by 2.75"}};
+    rf_model *m = tiny_model_new(4, 0.0f);
+    rf_decision d = {.class_index = RF_OPEN, .margin = -2.75f, .margin_class = 2};
+    char out[RF_REASON_MAX];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rf_neighbour near[5] = {{0}};
+        for (size_t k = 0; k < cases[i].n; k++)
+            near[k].class_index = cases[i].near[k];
+        assert_string_equal(rf_open_reason(m, &d, near, cases[i].n, out, sizeof out),
+                            cases[i].want);
+        assert_int_equal(strlen(rf_open_reason(m, &d, near, cases[i].n, out, 10)), 9);
+    }
+    d.class_index = 2;
+    assert_string_equal(rf_open_reason(m, &d, NULL, 0, out, sizeof out), "");
+    rf_model_free(m);
+}
+
+/* Overlong words are cut, repeated ones listed once, and no more than 50. */
+static void unknown_words(void **state)
+{
+    (void)state;
+    rf_model *m = tiny_model_new(2, 0.0f);
+    char text[2000] = "", *words;
+    size_t n;
+    m->max_tokens = 0; /* no limit */
+    assert_int_equal(rf_unknown_words(m, "", 0, &words, &n, NULL), RF_OK);
+    assert_int_equal(n, 0);
+    free(words);
+    memset(text, 'a', 300);
+    strcpy(text + 300, " \xe6\xbc\xa2 a \xe6\xbc\xa2");
+    assert_int_equal(rf_unknown_words(m, text, strlen(text), &words, &n, NULL), RF_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(strspn(words, "a"), strlen(words));
+    assert_in_range(strlen(words), 1, 299);
+    assert_string_equal(words + strlen(words) + 1, "\xe6\xbc\xa2");
+    free(words);
+    for (size_t i = 0; i < 60; i++) /* ideographs from U+4E00 on */
+        memcpy(text + 3 * i,
+               (char[]){(char)0xe4, (char)(0xb8 + i / 32), (char)(0x80 + i % 32)}, 3);
+    assert_int_equal(rf_unknown_words(m, text, 180, &words, &n, NULL), RF_OK);
+    assert_int_equal(n, 50);
+    free(words);
+    rf_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field),
         cmocka_unit_test(missing_parts_are_errors),
+        cmocka_unit_test(reasons),
+        cmocka_unit_test(unknown_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
