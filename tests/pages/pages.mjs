@@ -131,7 +131,30 @@ await test('the legend highlights one class', () => look('test', desktop, async 
   assert.equal(await bright(), all);
 }));
 
-for (const name of ['test', 'gallery'])
+await test('a comparison: its figures, classes and changed texts, nothing hostile', () => look('compare', desktop, async page => {
+  const want = JSON.parse(fs.readFileSync(path.join(dir, 'compare.json'), 'utf8'));
+  const cells = label => page.locator(`[aria-label="${label}"] tbody tr`).evaluateAll(all => all.map(tr => [...tr.cells].map(c => c.textContent)));
+  const sign = v => (v > 0 ? '+' : '') + v.toFixed(1).replace(/^-(0\.0)$/, '$1');
+  const figures = await cells('What changed');
+  ['accuracy', 'f1', 'known_called_open', 'open_let_in'].forEach((key, i) => {
+    const d = want[key];
+    assert.deepEqual(figures[i].slice(1, 3), [d.a.toFixed(1), d.b.toFixed(1)]);
+    assert.equal(figures[i][4], `${sign(d.interval[0])} to ${sign(d.interval[1])}`);
+    assert.equal(figures[i][5], d.beyond_chance ? 'beyond chance' : 'may be chance');
+  });
+  assert.match(await page.locator('.verdict').innerText(), want.beyond_chance ? /^The models differ beyond chance/ : /^No difference beyond chance/);
+  const classes = await cells('Classes');
+  assert.equal(classes.length, 13);
+  assert.deepEqual(classes.map(c => squeeze(c[0])).sort(), want.classes.map(c => squeeze(c.label)).sort());
+  assert.equal(classes.find(c => c[0] === 'sizes').at(-1), 'only A knows it');
+  assert.equal((await cells('Right with A, wrong with B')).length, Math.min(200, want.n_lost));
+  assert.ok(want.n_lost > 0);
+  assert.equal(await page.evaluate(() => window.hit), undefined);
+  assert.equal(await page.locator('main img, main script').count(), 0);
+  await shot(page, 'compare');
+}));
+
+for (const name of ['test', 'compare', 'gallery'])
   for (const width of [360, 320, 768])
     await test(`${name}: nothing sticks out of a screen of ${width} pixels`, () => look(name, { ...phone, viewport: { width, height: 740 } }, async page => {
       await openAll(page);
@@ -142,7 +165,7 @@ for (const name of ['test', 'gallery'])
     }));
 
 for (const [name, options] of Object.entries({ light: desktop, dark }))
-  for (const file of ['test', 'gallery'])
+  for (const file of ['test', 'compare', 'gallery'])
     await test(`${file}: text has contrast, ${name}`, () => look(file, options, async page => {
       await openAll(page);
       const { seen, bad } = await page.evaluate(lowContrast);

@@ -39,6 +39,11 @@ JS
 for set in test known open one; do
     "$rf" report "$out/sample.rf" "$out/$set.jsonl" -o "$out/$set.html" >&2
 done
+# Another seed, and a class fewer: one that only the first model knows.
+grep -v '"label":"sizes"' "$out/train.jsonl" >"$out/fewer.jsonl"
+"$rf" train "$out/fewer.jsonl" --encoder "$tiny" --epochs 8 --batch 16 --known-rate 0.01 \
+    --encoder-rate 0.001 --head-steps 20 --negatives 32 --seed 3 --quiet -o "$out/other.rf" >&2
+"$rf" compare "$out/sample.rf" "$out/other.rf" "$out/test.jsonl" --html "$out/compare.html" --json >"$out/compare.json"
 RF_GALLERY="$out/gallery.html" build/tests/test_pages >/dev/null 2>&1
 
 exec node tests/pages/pages.mjs "$browser" "$out"
