@@ -275,7 +275,7 @@ const command command_update = {
         "input: more rows of the classes of MODEL, rows of new classes, or rows of "
         "MODEL\n"
         "with another label. A text that MODEL keeps is relabelled, not counted twice\n"
-        "(this takes a model trained with --keep-examples). Labels in NEW are names\n"
+        "(unless it was trained with --no-examples). Labels in NEW are names\n"
         "after --rename and --merge.\n\n"
         "The encoder stays as it is. Classes that gain or lose rows, or that accept a\n"
         "new row of another class, are fitted again; all others keep their numbers to\n"

@@ -44,7 +44,7 @@ static void put_rows(const json_t *r)
     if (added && !json_is_true(json_object_get(r, "texts_kept")))
         puts("          The model keeps no texts, so rows that correct a label could not "
              "be found: all\n"
-             "          were added. Train with --keep-examples to have labels "
+             "          were added. Train without --no-examples to have labels "
              "corrected.");
 }
 

@@ -204,13 +204,27 @@ static rf_spelling *take_words(rf_labels *words, rf_error *err)
     return s;
 }
 
-rf_spelling *rf_spelling_learn(const rf_vocab *vocab, const char *const *texts,
-                               const size_t *lens, size_t n, rf_error *err)
+static rf_status count_before(const rf_spelling *s, rf_labels *words, rf_error *err)
+{
+    rf_status st = RF_OK;
+    uint32_t id;
+    for (size_t i = 0; i < s->n && st == RF_OK; i++) {
+        const char *word = s->words + s->at[i];
+        st = rf_labels_add(words, word, strlen(word), &id, err);
+        for (int32_t k = 0; k < s->counts[i] && st == RF_OK; k++)
+            rf_labels_count(words, id);
+    }
+    return st;
+}
+
+rf_spelling *rf_spelling_learn(const rf_vocab *vocab, const rf_spelling *before,
+                               const char *const *texts, const size_t *lens, size_t n,
+                               rf_error *err)
 {
     counting c = {.words = rf_labels_new(err), .err = err};
     rf_tokenizer *t = c.words ? rf_tokenizer_new(vocab, 0, ignore_id, NULL, err) : NULL;
     rf_spelling *s = NULL;
-    c.st = t ? RF_OK : RF_ERR_NOMEM;
+    c.st = !t ? RF_ERR_NOMEM : before ? count_before(before, c.words, err) : RF_OK;
     if (t)
         rf_tokenizer_watch_words(t, count_word, &c);
     for (size_t i = 0; i < n && c.st == RF_OK; i++) {

@@ -23,11 +23,13 @@
 
 typedef struct rf_spelling rf_spelling;
 
-/* The words of some texts, as the tokenizer separates and folds them. At most
- * RF_SPELLING_WORDS of them, the most frequent ones. */
+/* The words of some texts, as the tokenizer separates and folds them, and those of
+ * `before`, which may be NULL. At most RF_SPELLING_WORDS of them, the most frequent ones.
+ */
 #define RF_SPELLING_WORDS 50000
-rf_spelling *rf_spelling_learn(const rf_vocab *vocab, const char *const *texts,
-                               const size_t *lens, size_t n, rf_error *err);
+rf_spelling *rf_spelling_learn(const rf_vocab *vocab, const rf_spelling *before,
+                               const char *const *texts, const size_t *lens, size_t n,
+                               rf_error *err);
 
 /* From n words as rf_spelling_words gives them: NUL-terminated, one after another, in
  * ascending order, with how often each occurred. RF_ERR_FORMAT if they are not. */

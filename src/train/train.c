@@ -263,7 +263,7 @@ static rf_status learn_spelling(rf_training *t)
     if (!t->s.spelling)
         return RF_OK;
     t->model->spelling =
-        rf_spelling_learn(t->model->encoder->vocab, t->train.texts, t->train.lens,
+        rf_spelling_learn(t->model->encoder->vocab, NULL, t->train.texts, t->train.lens,
                           t->train.n - t->train.n_open, t->err);
     return t->model->spelling ? RF_OK : t->err->code;
 }

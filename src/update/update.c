@@ -179,6 +179,27 @@ static rf_status run_stages(rf_updating *u, rf_cross_fit *cross)
     return u->u.refitted && may_place_fence(u) ? place_fence(u, cross) : RF_OK;
 }
 
+/* The words of the new rows, too, are words that others may be misspellings of. */
+static rf_status learn_spelling(rf_updating *u)
+{
+    size_t n = 0, most = u->n_rows - u->n_old + 1;
+    const char **texts = calloc(most, sizeof *texts);
+    size_t *lens = calloc(most, sizeof *lens);
+    rf_status st = RF_OK;
+    if (!texts || !lens)
+        st = rf_fail_nomem(u->err, most * sizeof *texts, "the new texts");
+    for (size_t i = u->n_old; i < u->n_rows && st == RF_OK; i++, n++)
+        texts[n] = rf_dataset_text(u->data, u->rows[i].data, &lens[n]);
+    if (st == RF_OK && u->old->spelling) {
+        u->t.model->spelling = rf_spelling_learn(u->old->encoder->vocab, u->old->spelling,
+                                                 texts, lens, n, u->err);
+        st = u->t.model->spelling ? RF_OK : u->err->code;
+    }
+    free(texts);
+    free(lens);
+    return st;
+}
+
 /* ---- All of it --------------------------------------------------------------------- */
 
 static void release(rf_updating *u)
@@ -207,7 +228,7 @@ static rf_status run_update(rf_updating *u, char **report)
         (st = rf_update_find_accepting(u)) != RF_OK)
         return st;
     if ((st = run_stages(u, &cross)) == RF_OK &&
-        (st = rf_update_store_rows(u)) == RF_OK &&
+        (st = rf_update_store_rows(u)) == RF_OK && (st = learn_spelling(u)) == RF_OK &&
         (st = rf_update_describe(u, &cross)) == RF_OK && report)
         st = rf_update_report(u, report);
     rf_cross_fit_release(&cross);

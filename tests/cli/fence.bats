@@ -8,7 +8,7 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR"
     labelled 12 >data.tsv
     train data.tsv -o m.rf --quiet --head-steps 15
-    train data.tsv -o slim.rf --quiet --head-steps 15 --slim --keep-examples
+    train data.tsv -o slim.rf --quiet --head-steps 15 --slim
     train data.tsv -o bare.rf --quiet --head-steps 15 --no-features
     # known rows, some under a wrong label, and open rows of two labels
     { labelled 40 | tail -n 100 | awk -F '\t' -v OFS='\t' 'NR % 9 == 0 { $2 = "class2" } { print }'

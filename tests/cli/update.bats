@@ -9,8 +9,8 @@ setup_file() {
     labelled 12 >all.tsv
     grep -v class3 all.tsv >old.tsv
     { head -n 1 all.tsv; grep class3 all.tsv | sort -u; } >new.tsv
-    train old.tsv --keep-examples -o m.rf --quiet
-    train old.tsv -o bare.rf --quiet
+    train old.tsv -o m.rf --quiet
+    train old.tsv --no-examples -o bare.rf --quiet
     cp m.rf copy.rf
 }
 
@@ -143,7 +143,7 @@ teardown() {
 
 @test "a slim model stays slim" {
     "$rf" update m.rf new.tsv -o full.rf >/dev/null
-    train old.tsv --keep-examples --slim -o slim.rf --quiet
+    train old.tsv --slim -o slim.rf --quiet
     "$rf" update slim.rf new.tsv -o slim2.rf >/dev/null
     "$rf" inspect slim2.rf --json >s.json
     [ "$(json_file s.json 'v.encoder.contained')" = false ]
@@ -171,4 +171,13 @@ teardown() {
     run_apart "$rf" update --help
     [ "$status" -eq 0 ]
     has "$output" "--merge A,B=C"
+}
+
+@test "words of new rows are known to the spelling" {
+    printf 'text\tlabel\nwarranty expired\tclass1\nwarranty\tclass1\n' >words.tsv
+    "$rf" update m.rf words.tsv -o words.rf >/dev/null
+    echo "warranty" | "$rf" predict words.rf --json --margins 4 >right
+    echo "warrnty" | "$rf" predict words.rf --json --margins 4 >wrong
+    cmp right wrong
+    [ "$("$rf" inspect words.rf --json | jq '.kept.words')" -eq $(($("$rf" inspect m.rf --json | jq '.kept.words') + 2)) ]
 }

@@ -33,7 +33,7 @@ static rf_spelling *learn(const rf_vocab *v, const char *const *texts, size_t n)
     size_t lens[16];
     for (size_t i = 0; i < n; i++)
         lens[i] = strlen(texts[i]);
-    rf_spelling *s = rf_spelling_learn(v, texts, lens, n, NULL);
+    rf_spelling *s = rf_spelling_learn(v, NULL, texts, lens, n, NULL);
     assert_non_null(s);
     return s;
 }
