@@ -8,7 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/rng.h"
-#include "ringfence.h"
+#include "ringfence_improve.h"
 
 #include <math.h>
 #include <stdio.h>

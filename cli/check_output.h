@@ -2,7 +2,7 @@
 #ifndef RF_CLI_CHECK_OUTPUT_H
 #define RF_CLI_CHECK_OUTPUT_H
 
-#include "ringfence.h"
+#include "ringfence_improve.h"
 
 typedef struct check_result {
     const char *path; /* of the data */

@@ -3,6 +3,7 @@
 
 #include "compare_output.h"
 #include "data_options.h"
+#include "ringfence_improve.h"
 #include "screen.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "base/plural.h"
 #include "data_options.h"
 #include "json_text.h"
+#include "ringfence_improve.h"
 #include "screen.h"
 
 #include <math.h>

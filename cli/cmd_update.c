@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "data_options.h"
+#include "ringfence_improve.h"
 #include "screen.h"
 #include "train_progress.h"
 #include "update_text.h"

@@ -3,6 +3,7 @@
 #define RF_CLI_COMPARE_OUTPUT_H
 
 #include "base/error.h"
+#include "ringfence_improve.h"
 
 typedef struct compare_output {
     const rf_comparison *c;

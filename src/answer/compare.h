@@ -3,6 +3,7 @@
 #define RF_ANSWER_COMPARE_H
 
 #include "base/error.h"
+#include "ringfence_improve.h"
 
 /* Ids as in rf_evaluation: the classes of that model, then open. */
 typedef struct rf_compared_row {

@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/team.h"
 #include "check/groups.h"
+#include "ringfence_improve.h"
 
 struct rf_findings {
     rf_buffer list; /* of rf_finding; rows and message of each are its own */

@@ -9,6 +9,7 @@
 #define RF_FENCE_FENCE_ROWS_H
 
 #include "folds/pseudo_open.h"
+#include "ringfence_improve.h"
 
 typedef struct rf_fence_rows {
     size_t classes;  /* of the model */

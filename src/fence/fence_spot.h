@@ -12,6 +12,7 @@
 #define RF_FENCE_FENCE_SPOT_H
 
 #include "folds/budget.h"
+#include "ringfence_improve.h"
 
 typedef struct rf_fence_goal {
     double f1_share; /* without a budget: 1 for the best F1, 0 for the best accuracy */

@@ -4,6 +4,7 @@
 #include "model/model.h"
 #include "report/html.h"
 #include "report/svg.h"
+#include "ringfence_improve.h"
 
 #include <math.h>
 #include <stdlib.h>

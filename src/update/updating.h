@@ -16,6 +16,7 @@
 #include "data/labels.h"
 #include "folds/cross_fit.h"
 #include "stages/training.h"
+#include "ringfence_improve.h"
 
 #define RF_NO_CLASS UINT32_MAX
 

@@ -20,6 +20,7 @@
 #include "small_model.h"
 #include "tiny_model.h"
 #include "lab/lab.h"
+#include "ringfence_improve.h"
 
 #include <dirent.h>
 #include <errno.h>

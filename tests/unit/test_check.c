@@ -8,6 +8,7 @@
 #include "check/simple_checks.h"
 
 #include "scratch.h"
+#include "ringfence_improve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "check/two_topics.h"
 
 #include "scratch.h"
+#include "ringfence_improve.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "scratch.h"
+#include "ringfence_improve.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include "scratch.h"
 #include "small_model.h"
 #include "tiny_model.h"
+#include "ringfence_improve.h"
 
 #include <math.h>
 #include <stdio.h>

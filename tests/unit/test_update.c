@@ -8,6 +8,7 @@
 #include "num/kernels.h"
 #include "scratch.h"
 #include "stages/fence_line.h"
+#include "ringfence_improve.h"
 
 #include <math.h>
 #include <stdio.h>
