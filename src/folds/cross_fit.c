@@ -10,17 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below so many rows per class the folds also try less of what the layers learnt: a
- * handful of texts may teach them the wrong thing. */
-#define FEW_ROWS 80
-/* The shares of the blend that are tried, and by how many points each must be better than
- * the whole: in the short trainings of the folds tuned layers are worse than in the whole
- * one, by about two points with few rows. */
-#define BLENDS 3
-static const struct {
-    float share;
-    double advantage;
-} blends[BLENDS] = {{1.0f, 0.0}, {0.5f, 0.5}, {0.0f, 3.0}};
+/* Up to this many rows per class the folds also try the encoder as it came: a handful of
+ * texts may teach it the wrong thing. */
+#define FEW_ROWS 40
+/* Points by which that must be better: in the short trainings of the folds the tuned
+ * layers are worse than in the whole one, by one to two points with few rows. */
+#define FROZEN_ADVANTAGE 2.0
 
 /* From so many open texts on that came with the training data, confidence and what to
  * expect of open texts are measured on them and not on hidden classes. */
@@ -65,9 +60,9 @@ static int on_progress(void *user, double part)
     return report(user, 0.95 * part, false); /* mostly stage 1; what follows is short */
 }
 
-/* The outcomes of all folds with each of the first n blends: outcomes[i][fold]. */
-static rf_status run_folds(rf_training *t, const rf_fold_plan *plan, size_t n,
-                           rf_outcomes (*outcomes)[RF_MAX_FOLDS])
+/* The outcomes of all folds with each of n blends: outcomes[i][fold]. */
+static rf_status run_folds(rf_training *t, const rf_fold_plan *plan, const float *blends,
+                           size_t n, rf_outcomes (*outcomes)[RF_MAX_FOLDS])
 {
     fold_progress p = {.t = t, .folds = plan->folds, .start = rf_clock_seconds()};
     rf_status st = RF_OK;
@@ -78,7 +73,7 @@ static rf_status run_folds(rf_training *t, const rf_fold_plan *plan, size_t n,
             return st;
         for (size_t i = 0; i < n && st == RF_OK; i++) {
             rf_settings s = t->s;
-            s.blend *= blends[i].share;
+            s.blend = blends[i];
             st = rf_fold_try(&fold, &s, &outcomes[i][f]);
         }
         rf_fold_end(&fold);
@@ -108,11 +103,12 @@ rf_status rf_cross_fit_run(rf_cross_fit *c, rf_training *t)
     if (st != RF_OK)
         return st;
     bool few = (t->train.n - t->train.n_open) / classes < FEW_ROWS;
-    size_t n = few && t->s.train_layers > 0 && t->s.blend > 0.0f ? BLENDS : 1, chosen = 0;
-    rf_outcomes outcomes[BLENDS][RF_MAX_FOLDS] = {0};
-    float offset[BLENDS];
-    double value[BLENDS];
-    st = run_folds(t, &plan, n, outcomes);
+    const float blends[2] = {t->s.blend, 0.0f};
+    size_t n = few && t->s.train_layers > 0 && t->s.blend > 0.0f ? 2 : 1, chosen = 0;
+    rf_outcomes outcomes[2][RF_MAX_FOLDS] = {0};
+    float offset[2];
+    double value[2];
+    st = run_folds(t, &plan, blends, n, outcomes);
     if (st == RF_OK && !has_known(outcomes[0], plan.folds)) {
         snprintf(c->why_not, sizeof c->why_not, "no class has two texts");
         n = 0;
@@ -120,18 +116,17 @@ rf_status rf_cross_fit_run(rf_cross_fit *c, rf_training *t)
     for (size_t i = 0; i < n && st == RF_OK; i++)
         st = rf_best_fence(outcomes[i], plan.folds, classes, &offset[i], &value[i],
                            t->err);
-    for (size_t i = 1; i < n && st == RF_OK; i++)
-        if (value[i] > value[0] + blends[i].advantage)
-            chosen = i;
+    if (st == RF_OK && n == 2 && value[1] > value[0] + FROZEN_ADVANTAGE)
+        chosen = 1;
     if (st == RF_OK && n > 0) {
         memcpy(c->outcomes, outcomes[chosen], sizeof c->outcomes);
         memset(outcomes[chosen], 0, sizeof outcomes[chosen]);
         c->folds = plan.folds;
-        t->s.blend *= blends[chosen].share;
+        t->s.blend = blends[chosen];
         t->fence = offset[chosen];
         c->offset = t->fence + t->s.fence_offset; /* where it ends up */
     }
-    for (size_t i = 0; i < BLENDS; i++)
+    for (size_t i = 0; i < 2; i++)
         for (size_t f = 0; f < RF_MAX_FOLDS; f++)
             rf_outcomes_release(&outcomes[i][f]);
     rf_fold_plan_release(&plan);
