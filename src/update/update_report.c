@@ -49,7 +49,7 @@ static bool put_classes(const rf_updating *u, json_t *to)
     const rf_model *m = u->t.model;
     json_t *added = json_array(), *removed = json_array(), *renamed = json_array(),
            *merged = json_array(), *fitted = json_array();
-    size_t *sources = calloc(m->classes, sizeof *sources);
+    size_t *sources = calloc(m->classes + 1, sizeof *sources);
     bool good = added && removed && renamed && merged && fitted && sources;
     for (size_t c = 0; c < u->old->classes && good; c++) {
         uint32_t now = rf_update_became(u, c);
