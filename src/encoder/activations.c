@@ -20,6 +20,8 @@
 #define BLOCK_TOKENS 8192
 /* All tokens of a data set. */
 #define MAX_IDS ((size_t)1 << 33)
+/* Texts whose activations are copied at a time. */
+#define ROWS_AT_ONCE 512
 
 /* ---- Tokens ------------------------------------------------------------------------ */
 
@@ -268,4 +270,21 @@ rf_status rf_activations_select(rf_activations *a, const rf_activations *all,
                all->states + all->offsets[rows[i]] * a->width,
                (a->offsets[i + 1] - a->offsets[i]) * a->width * sizeof(float));
     return RF_OK;
+}
+
+rf_status rf_activations_features_of(const rf_activations *a, const rf_encoder *e,
+                                     const uint32_t *rows, size_t n, float *z,
+                                     rf_team *team, rf_error *err)
+{
+    rf_status st = RF_OK;
+    for (size_t from = 0; from < n && st == RF_OK; from += ROWS_AT_ONCE) {
+        size_t some = n - from < ROWS_AT_ONCE ? n - from : ROWS_AT_ONCE;
+        rf_activations block = {0};
+        st = rf_activations_select(&block, a, rows + from, some, err);
+        if (st == RF_OK)
+            st = rf_activations_features(&block, e, z + from * a->width, team, NULL, NULL,
+                                         err);
+        rf_activations_release(&block);
+    }
+    return st;
 }

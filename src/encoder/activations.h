@@ -49,6 +49,11 @@ rf_status rf_activations_features(const rf_activations *a, const rf_encoder *e, 
                                   rf_team *team, rf_texts_done done, void *user,
                                   rf_error *err);
 
+/* The same for n of its texts, in the given order: z is [n, width]. */
+rf_status rf_activations_features_of(const rf_activations *a, const rf_encoder *e,
+                                     const uint32_t *rows, size_t n, float *z,
+                                     rf_team *team, rf_error *err);
+
 /* Copies rows of `all`, in the given order, into a new set in memory. A row may occur
  * more than once. */
 rf_status rf_activations_select(rf_activations *a, const rf_activations *all,

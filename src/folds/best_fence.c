@@ -9,6 +9,11 @@
  * together have a share of OPEN_SHARE; of it, n open texts that came with the training
  * data have n / (n + GIVEN_ROWS), and the texts of hidden classes the rest. F1 alone
  * would let in too many, accuracy alone too few (docs/RESULTS.md).
+ *
+ * New texts of a class are less like its training texts than held-out ones are, and the
+ * more so the fewer there are: the few that somebody thought of are often variants of one
+ * another. So the margins of held-out texts move towards the mean of the hidden ones, by
+ * up to SHIFT of the way, half of that with SHIFT_ROWS held-out texts per class.
  */
 #include "folds/cross_fit.h"
 
@@ -21,6 +26,8 @@
 
 #define OPEN_SHARE 0.55
 #define GIVEN_ROWS 50.0
+#define SHIFT 0.15
+#define SHIFT_ROWS 24.0
 #define OFFSETS 199   /* tried: quantiles of the margins */
 #define SMOOTH_SD 8.0 /* in offsets */
 #define SMOOTH_REACH 24
@@ -29,6 +36,7 @@
 typedef struct answers {
     size_t n, classes;
     const rf_outcome **row;                /* [n] */
+    float *margin;                         /* [n] that decides */
     double *weight;                        /* [n] all together 1 */
     double *support, *predicted, *correct; /* [classes + 1] open last */
 } answers;
@@ -36,6 +44,7 @@ typedef struct answers {
 static void release_answers(answers *a)
 {
     free(a->row);
+    free(a->margin);
     free(a->weight);
     free(a->support);
 }
@@ -50,13 +59,37 @@ static rf_status make_room(answers *a, size_t n, size_t classes, rf_error *err)
 {
     *a = (answers){.classes = classes};
     a->row = calloc(n + 1, sizeof *a->row);
+    a->margin = rf_floats_new(n + 1);
     a->weight = calloc(n + 1, sizeof *a->weight);
     a->support = calloc(3 * (classes + 1), sizeof *a->support);
-    if (!a->row || !a->weight || !a->support)
+    if (!a->row || !a->margin || !a->weight || !a->support)
         return rf_fail_nomem(err, n * sizeof *a->row, "the outcomes");
     a->predicted = a->support + classes + 1;
     a->correct = a->predicted + classes + 1;
     return RF_OK;
+}
+
+/* Moves the margins of held-out texts; the first n answers are theirs and those of hidden
+ * texts. */
+static void shift_known(answers *a, size_t n, const size_t *count)
+{
+    double known = 0.0, hidden = 0.0, mean = 0.0, classes = 0.0;
+    for (size_t c = 0; c < a->classes; c++) {
+        known += (double)count[2 * c];
+        classes += count[2 * c] > 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (a->row[i]->hidden) {
+            mean += (double)a->margin[i];
+            hidden++;
+        }
+    if (!(hidden > 0.0) || !(classes > 0.0))
+        return;
+    mean /= hidden;
+    double shift = SHIFT * SHIFT_ROWS / (SHIFT_ROWS + known / classes);
+    for (size_t i = 0; i < n; i++)
+        if (!a->row[i]->hidden)
+            a->margin[i] -= (float)(shift * ((double)a->margin[i] - mean));
 }
 
 /* The outcomes of folds. Whatever it returns, the caller releases. */
@@ -77,6 +110,7 @@ static rf_status take_answers(answers *a, const rf_outcomes *folds, size_t n_fol
         for (size_t i = 0; i < folds[f].n; i++)
             if (isfinite(folds[f].row[i].margin[0])) {
                 a->row[a->n] = &folds[f].row[i];
+                a->margin[a->n] = folds[f].row[i].margin[0];
                 count[2 * a->row[a->n]->truth + a->row[a->n]->hidden]++;
                 a->n++;
             }
@@ -87,10 +121,13 @@ static rf_status take_answers(answers *a, const rf_outcomes *folds, size_t n_fol
         sum[row->hidden] += a->weight[i];
     }
     size_t drawn = a->n;
+    shift_known(a, drawn, count);
     for (size_t f = 0; f < n_folds; f++)
         for (size_t i = 0; i < folds[f].n_given; i++)
-            if (isfinite(folds[f].given[i].margin[0]))
+            if (isfinite(folds[f].given[i].margin[0])) {
+                a->margin[a->n] = folds[f].given[i].margin[0];
                 a->row[a->n++] = &folds[f].given[i];
+            }
     double given = (double)(a->n - drawn), of_given = given / (given + GIVEN_ROWS);
     for (size_t i = 0; i < a->n; i++) {
         bool hidden = a->row[i]->hidden;
@@ -114,7 +151,7 @@ static double value_at(const answers *a, double f1_share, float fence)
     memset(a->predicted, 0, 2 * (a->classes + 1) * sizeof *a->predicted);
     for (size_t i = 0; i < a->n; i++) {
         size_t truth = truth_of(a, i);
-        size_t answer = a->row[i]->margin[0] >= fence ? a->row[i]->head[0] : a->classes;
+        size_t answer = a->margin[i] >= fence ? a->row[i]->head[0] : a->classes;
         a->predicted[answer] += a->weight[i];
         if (answer == truth)
             a->correct[truth] += a->weight[i];
@@ -152,7 +189,7 @@ static rf_status find_best(const answers *a, double f1_share, float *offset,
     if (!margins)
         return rf_fail_nomem(err, a->n * sizeof *margins, "the outcomes");
     for (size_t i = 0; i < a->n; i++)
-        margins[i] = (double)a->row[i]->margin[0];
+        margins[i] = (double)a->margin[i];
     for (size_t i = 0; i < OFFSETS && a->n > 0; i++) {
         fences[i] = rf_quantile(margins, a->n, (double)(i + 1) / (OFFSETS + 1));
         values[i] = value_at(a, f1_share, (float)fences[i]);
@@ -190,6 +227,7 @@ rf_status rf_best_fence_of_rows(const rf_outcome *const *rows, size_t n, size_t 
     rf_status st = make_room(&a, n, classes, err);
     for (size_t i = 0; i < n && st == RF_OK; i++) {
         a.row[i] = rows[i];
+        a.margin[i] = rows[i]->margin[0];
         a.weight[i] = 1.0 / (double)n;
         a.n = i + 1;
         a.support[truth_of(&a, i)] += a.weight[i];

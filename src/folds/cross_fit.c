@@ -100,8 +100,12 @@ rf_status rf_cross_fit_run(rf_cross_fit *c, rf_training *t)
     if (rf_cross_fit_impossible(t, c->why_not))
         return RF_OK;
     rf_status st = rf_fold_plan_cross(&plan, t, t->err);
-    if (st != RF_OK)
+    if (st == RF_OK)
+        st = rf_fold_plan_chain(&plan, t, t->err);
+    if (st != RF_OK) {
+        rf_fold_plan_release(&plan);
         return st;
+    }
     bool few = (t->train.n - t->train.n_open) / classes < FEW_ROWS;
     const float blends[2] = {t->s.blend, 0.0f};
     size_t n = few && t->s.train_layers > 0 && t->s.blend > 0.0f ? 2 : 1, chosen = 0;

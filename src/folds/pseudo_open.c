@@ -2,8 +2,6 @@
 #include "folds/pseudo_open.h"
 
 #include "base/memory.h"
-#include "base/rng.h"
-#include "base/streams.h"
 #include "answer/judge.h"
 #include "stages/train_settings.h"
 
@@ -11,135 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Attempts to draw a second partition that differs from the first. */
-#define MAX_DRAWS 50
-/* A cross-fit uses at most so many rows of a class, and trains shorter: it must cost less
- * than the training itself. */
-#define CROSS_ROWS 125
-#define CROSS_EFFORT 0.34
-#define ROW_ALWAYS 254 /* held out by no fold */
-/* Hidden rows whose activations are copied at a time. */
-#define ROWS_AT_ONCE 512
-
-/* ---- The plan ---------------------------------------------------------------------- */
-
-/* part_of[c]: which of n folds hides class c. */
-static void draw_partition(uint32_t *part_of, uint32_t *order, size_t classes, size_t n,
-                           uint64_t key)
-{
-    rf_rng rng = rf_rng_open(key);
-    for (size_t i = 0; i < classes; i++)
-        order[i] = (uint32_t)i;
-    rf_rng_shuffle(&rng, order, classes);
-    for (size_t i = 0; i < classes; i++)
-        part_of[order[i]] = (uint32_t)(i % n);
-}
-
-/* Whether both group the same classes together. */
-static bool same_partition(const uint32_t *a, const uint32_t *b, size_t classes)
-{
-    for (size_t i = 0; i < classes; i++)
-        for (size_t j = 0; j < i; j++)
-            if ((a[i] == a[j]) != (b[i] == b[j]))
-                return false;
-    return true;
-}
-
-static void add_partition(rf_fold_plan *p, const uint32_t *part_of, size_t n)
-{
-    for (size_t i = 0; i < n; i++, p->folds++)
-        for (size_t c = 0; c < p->classes; c++)
-            p->hidden[p->folds * p->classes + c] = part_of[c] == i;
-}
-
-rf_status rf_fold_plan_make(rf_fold_plan *p, size_t classes, rf_tune_effort effort,
-                            uint64_t seed, rf_error *err)
-{
-    *p = (rf_fold_plan){.classes = classes};
-    if (classes < RF_FOLDS_OF_A_PARTITION)
-        return rf_fail(err, RF_ERR_ARG, 0, "%zu classes, wanted at least %d", classes,
-                       RF_FOLDS_OF_A_PARTITION);
-    uint32_t *first = calloc(3 * classes, sizeof *first);
-    uint32_t *other = first ? first + classes : NULL;
-    uint32_t *order = first ? other + classes : NULL;
-    p->hidden = calloc(RF_MAX_FOLDS * classes, sizeof *p->hidden);
-    if (!first || !p->hidden) {
-        free(first);
-        rf_fold_plan_release(p);
-        return rf_fail_nomem(err, RF_MAX_FOLDS * classes, "the folds");
-    }
-    draw_partition(first, order, classes, RF_FOLDS_OF_A_PARTITION,
-                   rf_stream_key(seed, RF_STREAM_FOLDS, 0, 0));
-    add_partition(p, first, RF_FOLDS_OF_A_PARTITION);
-    for (size_t i = 0; effort == RF_TUNE_THOROUGH && i < MAX_DRAWS; i++) {
-        draw_partition(other, order, classes, RF_FOLDS_OF_A_PARTITION,
-                       rf_stream_key(seed, RF_STREAM_FOLDS, 1, i));
-        if (same_partition(first, other, classes))
-            continue;
-        add_partition(p, other, RF_FOLDS_OF_A_PARTITION);
-        break;
-    }
-    free(first);
-    return RF_OK;
-}
-
-/* Deals the training rows of each class, in random order, to the folds. */
-static rf_status deal_rows(rf_fold_plan *p, const rf_training *t, rf_error *err)
-{
-    size_t n = t->train.n - t->train.n_open, classes = p->classes;
-    uint32_t *order = calloc(n + classes + 1, sizeof *order);
-    uint32_t *rows = order ? order + n : NULL; /* [classes] of the class so far */
-    p->row_fold = malloc(t->train.n + 1);
-    if (!order || !p->row_fold) {
-        free(order);
-        return rf_fail_nomem(err, n * sizeof *order, "the folds");
-    }
-    rf_rng rng = rf_rng_open(rf_stream_key(t->o.seed, RF_STREAM_FOLDS, 2, 0));
-    for (size_t i = 0; i < n; i++)
-        order[i] = (uint32_t)i;
-    rf_rng_shuffle(&rng, order, n);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t c = t->train.class_of[order[i]], number = rows[c]++;
-        p->row_fold[order[i]] = number < CROSS_ROWS ? (uint8_t)((number + c) % p->folds)
-                                                    : (uint8_t)RF_ROW_UNUSED;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (rows[t->train.class_of[i]] == 1)
-            p->row_fold[i] = ROW_ALWAYS;
-    for (size_t i = n; i < t->train.n; i++) /* open texts are in random order */
-        p->row_fold[i] = (uint8_t)(i % p->folds);
-    free(order);
-    return RF_OK;
-}
-
-rf_status rf_fold_plan_cross(rf_fold_plan *p, const rf_training *t, rf_error *err)
-{
-    size_t classes = t->model->classes;
-    size_t folds = classes < RF_CROSS_FOLDS ? classes : RF_CROSS_FOLDS;
-    *p = (rf_fold_plan){.classes = classes, .effort = CROSS_EFFORT};
-    uint32_t *part_of = calloc(2 * classes + 1, sizeof *part_of);
-    p->hidden = calloc(folds * classes + 1, sizeof *p->hidden);
-    rf_status st =
-        part_of && p->hidden ? RF_OK : rf_fail_nomem(err, folds * classes, "the folds");
-    if (st == RF_OK) {
-        draw_partition(part_of, part_of + classes, classes, folds,
-                       rf_stream_key(t->o.seed, RF_STREAM_FOLDS, 3, 0));
-        add_partition(p, part_of, folds);
-        st = deal_rows(p, t, err);
-    }
-    free(part_of);
-    if (st != RF_OK)
-        rf_fold_plan_release(p);
-    return st;
-}
-
-void rf_fold_plan_release(rf_fold_plan *p)
-{
-    free(p->row_fold);
-    free(p->hidden);
-    *p = (rf_fold_plan){0};
-}
 
 bool rf_cross_fit_impossible(const rf_training *t, char why[RF_WHY])
 {
@@ -323,24 +192,6 @@ void rf_fold_end(rf_fold *f)
     *f = (rf_fold){0};
 }
 
-/* Features of some rows of `all`, a block at a time to keep the copies small. */
-static rf_status features_of(const rf_fold *f, const rf_activations *all,
-                             const uint32_t *rows, size_t n, float *z)
-{
-    const rf_encoder *e = f->t.model->encoder;
-    rf_status st = RF_OK;
-    for (size_t from = 0; from < n && st == RF_OK; from += ROWS_AT_ONCE) {
-        size_t some = n - from < ROWS_AT_ONCE ? n - from : ROWS_AT_ONCE;
-        rf_activations a = {0};
-        st = rf_activations_select(&a, all, rows + from, some, f->t.err);
-        if (st == RF_OK)
-            st = rf_activations_features(&a, e, z + from * e->config.width, f->t.team,
-                                         NULL, NULL, f->t.err);
-        rf_activations_release(&a);
-    }
-    return st;
-}
-
 /* Computes all features with this blend of the tuned layers. */
 static rf_status compute_features(rf_fold *f, float share)
 {
@@ -364,11 +215,14 @@ static rf_status compute_features(rf_fold *f, float share)
     size_t held = f->n_held + f->n_held_open;
     if (st == RF_OK && !f->held_z && !(f->held_z = rf_floats_new(held * width + 1)))
         st = rf_fail_nomem(f->t.err, held * width * sizeof(float), "the features");
+    const rf_encoder *e = f->t.model->encoder;
     if (st == RF_OK)
-        st = features_of(f, &f->whole->train.a, f->held, held, f->held_z);
+        st = rf_activations_features_of(&f->whole->train.a, e, f->held, held, f->held_z,
+                                        f->t.team, f->t.err);
     const rf_part *all[2] = {&f->whole->train, &f->whole->dev};
     for (size_t i = 0, at = 0; i < 2 && st == RF_OK; at += f->n_rows[i++] * width)
-        st = features_of(f, &all[i]->a, f->rows[i], f->n_rows[i], f->hidden_z + at);
+        st = rf_activations_features_of(&all[i]->a, e, f->rows[i], f->n_rows[i],
+                                        f->hidden_z + at, f->t.team, f->t.err);
     if (st == RF_OK)
         f->share = share;
     return st;

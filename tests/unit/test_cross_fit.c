@@ -115,6 +115,57 @@ static void plans_depend_on_the_seed(void **state)
     rows_release(&b);
 }
 
+/* Rows in clumps: features are given, as of an encoder without live layers. */
+static void texts_that_are_alike_are_held_out_together(void **state)
+{
+    (void)state;
+    enum { CLUMPS = 5, EACH = 4, SIZE = CLUMPS * EACH };
+    const size_t sizes[] = {SIZE, 7, 2, 1, 130};
+    rows r;
+    rf_fold_plan before, p;
+    rows_make(&r, sizes, 5, 4, 3);
+    r.t.team = rf_team_new(2, NULL);
+    assert_int_equal(rf_model_use_encoder(r.t.model, TINY, NULL), RF_OK);
+    size_t n = r.t.train.n, width = r.t.model->encoder->config.width, seen = 0;
+    rf_activations *a = &r.t.train.a;
+    *a = (rf_activations){.n_texts = n, .width = width, .n_tokens = n, .longest = 1};
+    a->layer = r.t.model->encoder->config.layers;
+    a->offsets = calloc(n + 1, sizeof *a->offsets);
+    a->states = calloc(n * width, sizeof *a->states);
+    assert_true(a->offsets && a->states && width > CLUMPS);
+    rf_rng rng = rf_rng_open(4);
+    size_t clump_of[2000];
+    for (size_t i = 0; i < n; i++) {
+        a->offsets[i + 1] = i + 1;
+        clump_of[i] = r.class_of[i] == 0 ? seen++ % CLUMPS : 0;
+        a->states[i * width + clump_of[i]] = 1.0f;
+        for (size_t j = 0; j < width; j++)
+            a->states[i * width + j] += 0.02f * rf_rng_uniform(&rng);
+    }
+    assert_int_equal(rf_fold_plan_cross(&before, &r.t, NULL), RF_OK);
+    assert_int_equal(rf_fold_plan_cross(&p, &r.t, NULL), RF_OK);
+    assert_int_equal(rf_fold_plan_chain(&p, &r.t, NULL), RF_OK);
+    check_plan(&r, &p); /* as even as before */
+    bool apart = false;
+    for (size_t i = 0; i < n; i++) {
+        if (before.row_fold[i] >= before.folds || r.class_of[i] == 5)
+            assert_int_equal(p.row_fold[i], before.row_fold[i]);
+        for (size_t k = 0; k < i && r.class_of[i] == 0; k++)
+            if (r.class_of[k] == 0) {
+                assert_int_equal(p.row_fold[i] == p.row_fold[k],
+                                 clump_of[i] == clump_of[k]);
+                apart |= clump_of[i] == clump_of[k] &&
+                         before.row_fold[i] != before.row_fold[k];
+            }
+    }
+    assert_true(apart); /* without the chain they were not together */
+    rf_fold_plan_release(&before);
+    rf_fold_plan_release(&p);
+    rf_activations_release(a);
+    rf_team_free(r.t.team);
+    rows_release(&r);
+}
+
 /* ---- A training whose rows are encoded --------------------------------------------- */
 
 #define CLASSES 6
@@ -456,6 +507,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_hide_and_hold_out_once),
         cmocka_unit_test(plans_depend_on_the_seed),
+        cmocka_unit_test(texts_that_are_alike_are_held_out_together),
         cmocka_unit_test(folds_learn_only_from_their_rows),
         cmocka_unit_test(outcomes_are_those_of_the_plan),
         cmocka_unit_test(threads_change_nothing),
