@@ -124,7 +124,10 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
 
 static void show_stage(const rf_lab_event *e)
 {
-    static const char *const stages[] = {"encoding", "stage 1", "features", "stage 2"};
+    static const char *const stages[] = {
+        [RF_STAGE_ENCODE] = "encoding",   [RF_STAGE_KNOWN] = "stage 1",
+        [RF_STAGE_FEATURES] = "features", [RF_STAGE_OPEN] = "stage 2",
+        [RF_STAGE_FOLDS] = "folds",       [RF_STAGE_MAP] = "map"};
     char left[SCREEN_TIME], part[40] = "";
     const rf_train_event *t = e->training;
     if (t->total > 0)

@@ -35,6 +35,14 @@ lab() { # words and options of ringfence lab
     "$rf" lab table out | grep -q "adb"
 }
 
+@test "on a terminal: what a run is doing, by name, also in the folds" {
+    command -v script >/dev/null || skip "no script"
+    script -qec "'$rf' lab run --data data --sets toy --ratios 0.75 --encoder '$tiny' --epochs 1000 --out out" \
+        /dev/null | tr '\r' '\n' >screen # enough epochs that its line is drawn more than once
+    grep -q "1 of 1, toy 0.75 seed 0 ans .*: folds [0-9]* %; .* left" screen
+    ! grep "1 of 1, toy .* left" screen | grep -vE ": ((encoding|stage 1|features|stage 2|folds)( [0-9]+ %)?; |accuracy)"
+}
+
 @test "dry-run lists the runs and does none of them" {
     run lab run --out out --methods shared --dry-run
     [ "$status" -eq 0 ]
