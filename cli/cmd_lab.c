@@ -33,6 +33,12 @@ static int do_sweep(const char *const *words, lab_options *o)
     return lab_run(&o->run, words[0]);
 }
 
+static int do_update(const char *const *words, lab_options *o)
+{
+    (void)words;
+    return lab_update(&o->run);
+}
+
 static int do_table(const char *const *words, lab_options *o)
 {
     char *text = NULL;
@@ -96,6 +102,7 @@ static const struct verb {
 } verbs[] = {
     {"run", 0, do_run, {.name = "lab run", .synopsis = "[OPTIONS]"}},
     {"sweep", 1, do_sweep, {.name = "lab sweep", .synopsis = "SETTING [OPTIONS]"}},
+    {"update", 0, do_update, {.name = "lab update", .synopsis = "[OPTIONS]"}},
     {"table", 1, do_table, {.name = "lab table", .synopsis = "DIR [OPTIONS]"}},
     {"report", 1, do_report, {.name = "lab report", .synopsis = "DIR -o FILE [OPTIONS]"}},
 };
@@ -111,8 +118,9 @@ static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &o->run.o.encoder,
          .arg = "E",
-         .help = "run, sweep: catalogue name or directory (default minilm). table, "
-                 "report: only runs with this encoder; else all, one after another."},
+         .help =
+             "run, sweep, update: catalogue name or directory (default minilm). "
+             "table, report: only runs with this encoder; else all, one after another."},
         {.help = "table"},
         {.name = "format",
          .kind = OPTION_CHOICE,
@@ -124,8 +132,8 @@ static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &o->which,
          .arg = "TABLE",
-         .help = "main, known-open, deviations, ablation, negatives, paired, sweeps or "
-                 "few; else all that have rows."},
+         .help = "main, known-open, deviations, ablation, negatives, paired, sweeps, few "
+                 "or updates; else all that have rows."},
         {.help = "report; --data adds maps of three heads"},
         {.name = "output",
          .letter = 'o',
@@ -182,9 +190,14 @@ static bool is_for(const struct verb *v, const char *name)
         return table;
     if (v->run == do_report)
         return report || is_one_of(name, report_too);
-    /* a sweep makes variants of its values */
+    /* a sweep makes variants of its values; updates are of one method */
     static const char *const run_alone[] = {"variants", "rows", NULL};
-    if (v->run == do_sweep && is_one_of(name, run_alone))
+    static const char *const not_updates[] = {"ratios", "methods", "open-texts", NULL};
+    static const char *const update_alone[] = {"from", "to", "every", NULL};
+    bool update = v->run == do_update;
+    if ((v->run != do_run && is_one_of(name, run_alone)) ||
+        (update && is_one_of(name, not_updates)) ||
+        (!update && is_one_of(name, update_alone)))
         return false;
     return !table && !report && (v->run == do_sweep || strcmp(name, "values") != 0);
 }
@@ -234,7 +247,7 @@ static int run_command(const command *self, int argc, char **argv)
 
 const command command_lab = {
     .name = "lab",
-    .synopsis = "run | sweep SETTING | table DIR | report DIR -o FILE [OPTIONS]",
+    .synopsis = "run | sweep SETTING | update | table DIR | report DIR -o FILE [OPTIONS]",
     .summary = "Experiments: methods compared under the published protocol.",
     .details =
         "run     trains and tests each method on each set, share of known classes and\n"
@@ -243,6 +256,12 @@ const command command_lab = {
         "OUT/runs.jsonl.\n"
         "        Ctrl-C stops; the same command resumes.\n"
         "sweep   the same for some values of one setting; --values lists them.\n"
+        "update  trains ans on some classes of each set and seed, lets it learn others "
+        "one\n"
+        "        by one with ringfence update, and measures it beside models trained on\n"
+        "        all of them at once: lines of OUT/updates.jsonl. Ctrl-C stops; the "
+        "same\n"
+        "        command resumes.\n"
         "table   the runs of DIR/runs.jsonl as tables, published numbers beside them:\n"
         "        main        accuracy and F1 of each method, mean over seeds\n"
         "        known-open  F1 of known classes and of open\n"
@@ -253,6 +272,7 @@ const command command_lab = {
         "        sweeps      figures for each value of a setting\n"
         "        few         runs with few uneven rows (run --rows), and how well they\n"
         "                    would do with the best fence\n"
+        "        updates     learning after training (lab update)\n"
         "report  the same and more as one HTML page that needs no other file and no\n"
         "        network: charts, curves, confusions, times and, with --data, maps of\n"
         "        what three heads see; those contain texts of the test set. Their\n"

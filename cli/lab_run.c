@@ -1,4 +1,4 @@
-/* lab_run.c - ringfence lab run and sweep: their options, progress and plan */
+/* lab_run.c - ringfence lab run, sweep and update: their options, progress and plan */
 #include "lab_run.h"
 
 #include "base/error.h"
@@ -36,7 +36,7 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
     snprintf(r->values_help, sizeof r->values_help,
              "sweep: the values to try. Optional if SETTING is one of %s.", names);
     const option list[] = {
-        {.help = "run and sweep"},
+        {.help = "run, sweep and update"},
         {.name = "data",
          .kind = OPTION_TEXT,
          .value = &o->data,
@@ -47,7 +47,8 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &o->out,
          .arg = "DIR",
-         .help = "Directory of the results, runs.jsonl, and of what runs share, cache/."},
+         .help = "Directory of the results, runs.jsonl or updates.jsonl, and of what "
+                 "runs share, cache/."},
         {.name = "sets",
          .kind = OPTION_TEXT,
          .value = &o->sets,
@@ -86,6 +87,26 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
          .value = &r->values,
          .arg = "LIST",
          .help = r->values_help},
+        {.name = "from",
+         .kind = OPTION_SHARE,
+         .value = &o->from,
+         .arg = "R",
+         .help = "update: share of the classes that the model is trained on (default "
+                 "0.25).",
+         .most = 1},
+        {.name = "to",
+         .kind = OPTION_SHARE,
+         .value = &o->to,
+         .arg = "R",
+         .help = "update: share of the classes that it knows in the end (default 0.75).",
+         .most = 1},
+        {.name = "every",
+         .kind = OPTION_SIZE,
+         .value = &o->every,
+         .arg = "N",
+         .help = "update: measure after every N-th class (default 10), and at the end.",
+         .min = 1,
+         .max = 1000000},
         {.name = "open-texts",
          .kind = OPTION_TEXT,
          .value = &o->open_texts,
@@ -155,9 +176,13 @@ static int show_event(void *user, const rf_lab_event *e)
         screen_complain("%s: %s", e->run, e->error);
     } else if (e->finished && !r->quiet) {
         screen_progress_end();
-        fprintf(stderr, "%zu of %zu, %s: accuracy %.2f, F1 %.2f, %s; about %s left\n",
-                e->done, e->total, e->run, e->accuracy, e->f1,
-                screen_time(time, e->seconds), screen_time(left, e->seconds_left));
+        fprintf(stderr, "%zu of %zu, %s: accuracy %.2f, F1 %.2f", e->done, e->total,
+                e->run, e->accuracy, e->f1);
+        if (r->updates)
+            fprintf(stderr, " (trained again %.2f, %.2f)", e->trained_accuracy,
+                    e->trained_f1);
+        fprintf(stderr, ", %s; about %s left\n", screen_time(time, e->seconds),
+                screen_time(left, e->seconds_left));
     }
     return train_progress_signal();
 }
@@ -183,9 +208,11 @@ static rf_status show_plan(lab_request *r, rf_error *err)
 {
     sum s = {0};
     char time[SCREEN_TIME];
-    rf_status st = rf_lab_plan(&r->o, show_event, r, err);
+    rf_status (*plan)(const rf_lab_options *, rf_lab_progress, void *, rf_error *) =
+        r->updates ? rf_lab_update_plan : rf_lab_plan;
+    rf_status st = plan(&r->o, show_event, r, err);
     if (st == RF_OK)
-        st = rf_lab_plan(&r->o, add_to_sum, &s, err);
+        st = plan(&r->o, add_to_sum, &s, err);
     if (st == RF_OK)
         printf("%zu %s, %zu of them done; the rest may take %s%s\n", s.runs,
                rf_plural(s.runs, "run", "runs"), s.done, screen_time(time, s.seconds),
@@ -240,18 +267,25 @@ static bool add_row_variants(lab_request *r)
     return false;
 }
 
-int lab_run(lab_request *r, const char *sweep)
+static bool has_directories(const lab_request *r)
+{
+    if (r->o.data && r->o.out)
+        return true;
+    screen_complain("lab: wanted --data DIR with the sets and --out DIR for results");
+    return false;
+}
+
+static int carry_out(lab_request *r)
 {
     rf_error err = {0};
-    if (!r->o.data || !r->o.out) {
-        screen_complain("lab: wanted --data DIR with the sets and --out DIR for results");
-        return EXIT_USAGE;
-    }
-    if ((sweep && !set_sweep_variants(r, sweep)) || (r->rows && !add_row_variants(r)))
-        return EXIT_USAGE;
+    rf_status st;
     train_progress_catch_signals();
-    rf_status st =
-        r->dry_run ? show_plan(r, &err) : rf_lab_run(&r->o, show_event, r, &err);
+    if (r->dry_run)
+        st = show_plan(r, &err);
+    else if (r->updates)
+        st = rf_lab_update(&r->o, show_event, r, &err);
+    else
+        st = rf_lab_run(&r->o, show_event, r, &err);
     screen_progress_end();
     if (st == RF_ERR_STOPPED) {
         screen_complain("stopped; finished runs are in %s: the same command resumes "
@@ -260,4 +294,20 @@ int lab_run(lab_request *r, const char *sweep)
         return 128 + train_progress_signal();
     }
     return st == RF_OK ? command_finish() : command_failed(&err);
+}
+
+int lab_run(lab_request *r, const char *sweep)
+{
+    if (!has_directories(r) || (sweep && !set_sweep_variants(r, sweep)) ||
+        (r->rows && !add_row_variants(r)))
+        return EXIT_USAGE;
+    return carry_out(r);
+}
+
+int lab_update(lab_request *r)
+{
+    if (!has_directories(r))
+        return EXIT_USAGE;
+    r->updates = true;
+    return carry_out(r);
 }

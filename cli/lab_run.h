@@ -1,4 +1,4 @@
-/* lab_run.h - ringfence lab run and sweep */
+/* lab_run.h - ringfence lab run, sweep and update */
 #ifndef RF_CLI_LAB_RUN_H
 #define RF_CLI_LAB_RUN_H
 
@@ -13,9 +13,10 @@ typedef struct lab_request {
     settings_text settings;
     char variants_help[300], values_help[300];
     bool dry_run, quiet;
+    bool updates; /* set by lab_update */
 } lab_request;
 
-#define LAB_RUN_OPTIONS (20 + SETTINGS_OPTIONS_MAX)
+#define LAB_RUN_OPTIONS (24 + SETTINGS_OPTIONS_MAX)
 
 /* Sets the defaults in r, which must be zeroed, and lists the options that fill it;
  * returns their number. */
@@ -23,5 +24,8 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS]);
 
 /* Runs the lab; returns the exit code. sweep: NULL, or the setting to sweep. */
 int lab_run(lab_request *r, const char *sweep);
+
+/* Measures updates; returns the exit code. */
+int lab_update(lab_request *r);
 
 #endif

@@ -61,6 +61,32 @@ rf_status rf_lab_context_use(rf_lab_context *c, const char *set, rf_error *err)
     return st;
 }
 
+rf_status rf_lab_asked(const rf_lab_context *c, const rf_method *method, uint64_t seed,
+                       const char *variant, char hex[RF_SHA256_HEX], rf_error *err)
+{
+    rf_train_options o = rf_train_options_default();
+    rf_settings s = c->settings;
+    rf_split_options so = {0};
+    rf_status st = rf_variant_apply(variant, &s, &so, err);
+    if (st != RF_OK)
+        return st;
+    o.method = method->name;
+    o.seed = seed;
+    o.max_tokens = c->o->max_tokens;
+    json_t *settings = rf_train_settings_json(&o, &s);
+    json_t *all =
+        json_pack("{s:o?, s:s, s:s}", "settings", settings, "texts", c->set.texts_sha256,
+                  "open", method->wants_open_texts ? c->set.open_sha256 : "");
+    char *text = settings && all ? json_dumps(all, JSON_COMPACT) : NULL;
+    if (text)
+        rf_sha256_bytes(text, strlen(text), hex);
+    else
+        st = rf_fail_nomem(err, 1024, "the settings");
+    json_decref(all);
+    free(text);
+    return st;
+}
+
 /* ---- The frozen layers ------------------------------------------------------------- */
 
 static int texts_done(void *user, size_t done)

@@ -41,6 +41,11 @@ void rf_lab_context_close(rf_lab_context *c); /* accepts a zeroed struct */
 /* Loads the files of a set, unless it is the one already loaded. */
 rf_status rf_lab_context_use(rf_lab_context *c, const char *set, rf_error *err);
 
+/* A hash of what is asked of an experiment with the loaded set: settings as given, and
+ * the texts. Settings chosen from the data follow from these. */
+rf_status rf_lab_asked(const rf_lab_context *c, const rf_method *method, uint64_t seed,
+                       const char *variant, char hex[RF_SHA256_HEX], rf_error *err);
+
 typedef struct rf_experiment {
     /* Set by the caller. */
     double ratio;

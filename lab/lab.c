@@ -43,7 +43,10 @@ rf_lab_options rf_lab_options_default(void)
     return (rf_lab_options){.sets = "banking,oos,stackoverflow",
                             .ratios = "0.25,0.5,0.75",
                             .seeds = "0",
-                            .methods = "ans"};
+                            .methods = "ans",
+                            .from = 0.25,
+                            .to = 0.75,
+                            .every = 10};
 }
 
 /* ---- Progress ---------------------------------------------------------------------- */
@@ -139,40 +142,13 @@ static rf_status list_confusions(const rf_evaluation *e, const rf_model *m, json
     return ok ? RF_OK : rf_fail_nomem(err, n * sizeof *all, "the confusions");
 }
 
-/* A hash of what was requested: settings as given, and the texts. Settings chosen from
- * the data follow from these. */
-static rf_status hash_request(lab *l, const rf_planned *p, char hex[RF_SHA256_HEX])
-{
-    rf_train_options o = rf_train_options_default();
-    rf_settings s = l->context.settings;
-    rf_split_options so = {0};
-    rf_status st = rf_variant_apply(p->variant, &s, &so, l->err);
-    if (st != RF_OK)
-        return st;
-    const rf_lab_set *m = &l->context.set;
-    o.method = p->method->name;
-    o.seed = p->seed;
-    o.max_tokens = l->o->max_tokens;
-    json_t *settings = rf_train_settings_json(&o, &s);
-    json_t *all =
-        json_pack("{s:o?, s:s, s:s}", "settings", settings, "texts", m->texts_sha256,
-                  "open", p->method->wants_open_texts ? m->open_sha256 : "");
-    char *text = settings && all ? json_dumps(all, JSON_COMPACT) : NULL;
-    if (text)
-        rf_sha256_bytes(text, strlen(text), hex);
-    else
-        st = rf_fail_nomem(l->err, 1024, "the settings");
-    json_decref(all);
-    free(text);
-    return st;
-}
-
 static rf_status record(lab *l, rf_run *run, const rf_planned *p, const rf_experiment *t,
                         const rf_evaluation *e, const rf_ranking *ranking)
 {
     const rf_split *split = &t->split;
     char asked[RF_SHA256_HEX];
-    rf_status st = hash_request(l, p, asked);
+    rf_status st =
+        rf_lab_asked(&l->context, p->method, p->seed, p->variant, asked, l->err);
     if (st != RF_OK)
         return st;
     run->known_classes = split->classes;
@@ -297,7 +273,7 @@ static rf_status check_same(lab *l, const rf_planned *p, const rf_run *done)
     const char *was = json_string_value(json_object_get(done->settings, "asked"));
     rf_status st = rf_lab_context_use(&l->context, l->plan.sets[p->set], l->err);
     if (st == RF_OK)
-        st = hash_request(l, p, asked);
+        st = rf_lab_asked(&l->context, p->method, p->seed, p->variant, asked, l->err);
     if (st == RF_OK && was && strcmp(was, asked) != 0)
         st = rf_fail(l->err, RF_ERR_ARG, 0,
                      "%s/%s has a run \"%s\" with other settings or other data; "

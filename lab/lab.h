@@ -8,6 +8,9 @@
  *              layers; stage1; experiment: all of it, up to a fitted method
  *   runs       plan, lab_settings, estimate; lab: carries the plan out; ranking: figures
  *              without a fence; results and run_json: runs.jsonl
+ *   updates    growing: a model that learns class by class; measure_updates: beside
+ *              trainings; update_points: updates.jsonl
+ *   files      line_file, record_json: lines of results
  *   tables     statistics, published, grid; table_runs: finds runs; table, table_*
  *   page       lab_page, page_*, lab_curves, svg_facets; head_view: data of its maps
  */
@@ -35,6 +38,10 @@ typedef struct rf_lab_options {
     size_t max_tokens;    /* 0: as published for the three sets, else the encoder's */
     size_t threads;       /* 0: one per CPU; the figures are the same for any number */
     const char *settings; /* of every run, as in rf_train_options; NULL: defaults */
+    /* For rf_lab_update: the shares of the classes that are known at first and at last,
+     * and after how many updates the model is measured. */
+    double from, to;
+    size_t every;
 } rf_lab_options;
 
 rf_lab_options rf_lab_options_default(void);
@@ -59,6 +66,7 @@ typedef struct rf_lab_event {
     bool before;         /* an earlier call finished it */
     double seconds;      /* its training took, or is estimated to take */
     double accuracy, f1;
+    double trained_accuracy, trained_f1; /* rf_lab_update: of a training beside it */
     const char *error; /* why this run failed; the others continue. NULL: it did not */
     const rf_train_event *training; /* its progress, NULL between stages */
 } rf_lab_event;
@@ -76,6 +84,20 @@ rf_status rf_lab_run(const rf_lab_options *options, rf_lab_progress progress, vo
 rf_status rf_lab_plan(const rf_lab_options *options, rf_lab_progress progress, void *user,
                       rf_error *err);
 
+/* Measures learning after training. For each set and seed a model of method "ans" is
+ * trained on the first round(K from) of the K classes in the order drawn, and learns the
+ * others up to round(K to) with rf_update, a class at a time. At first, after every
+ * `every`-th class and at last it answers the whole test file, and so does a model
+ * trained on the same classes at once: one line of OUT/updates.jsonl, and one "run" of
+ * the events. OUT/cache keeps the
+ * first model and the latest. ratios, methods,
+ * variants and open_texts do not count; otherwise as rf_lab_run. */
+rf_status rf_lab_update(const rf_lab_options *options, rf_lab_progress progress,
+                        void *user, rf_error *err);
+/* Only reports the points, with estimated times. */
+rf_status rf_lab_update_plan(const rf_lab_options *options, rf_lab_progress progress,
+                             void *user, rf_error *err);
+
 typedef enum rf_table_format {
     RF_TABLE_TEXT = 0, /* aligned, for a terminal */
     RF_TABLE_MARKDOWN = 1,
@@ -86,7 +108,7 @@ typedef enum rf_table_format {
 typedef struct rf_table_options {
     rf_table_format format;
     const char *which;   /* NULL: all of "main", "known-open", "deviations", "ablation",
-                          * "negatives", "paired", "sweeps", "few" */
+                          * "negatives", "paired", "sweeps", "few", "updates" */
     const char *encoder; /* NULL: all, one after another */
 } rf_table_options;
 

@@ -17,6 +17,7 @@ static const struct {
     {"paired", rf_table_paired},
     {"sweeps", rf_table_sweeps},
     {"few", rf_table_few},
+    {"updates", rf_table_updates},
 };
 #define N_TABLES (sizeof tables / sizeof tables[0])
 
@@ -52,90 +53,124 @@ static void write_tables(const rf_lab *lab, const char *which)
     }
 }
 
-/* All encoders, or the requested one; false if it has no runs. runs are sorted by
- * encoder.
- */
-static bool write_encoders(rf_lab *lab, const rf_run *runs, size_t n,
-                           const rf_table_options *o)
+/* What was read, sorted by encoder. */
+typedef struct results {
+    rf_run *runs;
+    size_t n;
+    rf_update_point *points;
+    size_t n_points;
+} results;
+
+/* The encoder that comes next, after r and p were dealt with; NULL: none. */
+static const char *next_encoder(const results *all, size_t r, size_t p)
 {
-    bool found = false;
-    for (size_t from = 0, to; from < n; from = to) {
-        for (to = from + 1; to < n; to++)
-            if (strcmp(runs[to].encoder, runs[from].encoder) != 0)
-                break;
-        if (o->encoder && strcmp(o->encoder, runs[from].encoder) != 0)
-            continue;
-        found = true;
-        lab->runs = runs + from;
-        lab->n = to - from;
-        lab->encoder = runs[from].encoder;
-        write_tables(lab, o->which);
-    }
-    return found;
+    const char *run = r < all->n ? all->runs[r].encoder : NULL;
+    const char *point = p < all->n_points ? all->points[p].encoder : NULL;
+    if (!run || !point)
+        return run ? run : point;
+    return strcmp(run, point) <= 0 ? run : point;
 }
 
-static rf_status fail_encoder(const char *dir, const char *encoder, const rf_run *runs,
-                              size_t n, rf_error *err)
+/* Moves lab to the results of an encoder, which begin at *r and *p. */
+static void take_encoder(rf_lab *lab, const results *all, size_t *r, size_t *p)
+{
+    lab->runs = all->runs + *r;
+    lab->points = all->points + *p;
+    lab->n = lab->n_points = 0;
+    for (; *r < all->n && strcmp(all->runs[*r].encoder, lab->encoder) == 0; ++*r)
+        lab->n++;
+    for (; *p < all->n_points && strcmp(all->points[*p].encoder, lab->encoder) == 0; ++*p)
+        lab->n_points++;
+}
+
+/* All encoders, or the requested one; RF_ERR_MISSING if it has no results. */
+static rf_status write_encoders(rf_lab *lab, const char *dir, const results *all,
+                                const rf_table_options *o, rf_error *err)
 {
     char list[256] = "";
-    for (size_t i = 0; i < n; i++) {
+    bool found = false;
+    for (size_t r = 0, p = 0; (lab->encoder = next_encoder(all, r, p));) {
         size_t len = strlen(list);
-        if (i == 0 || strcmp(runs[i].encoder, runs[i - 1].encoder) != 0)
-            snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "",
-                     runs[i].encoder);
+        snprintf(list + len, sizeof list - len, "%s%s", len ? ", " : "", lab->encoder);
+        take_encoder(lab, all, &r, &p);
+        if (o->encoder && strcmp(o->encoder, lab->encoder) != 0)
+            continue;
+        found = true;
+        write_tables(lab, o->which);
     }
-    return rf_fail(err, RF_ERR_MISSING, 0, "%s: no run with encoder %s; there are: %s",
-                   dir, encoder, list);
+    return found ? RF_OK
+                 : rf_fail(err, RF_ERR_MISSING, 0,
+                           "%s: no run with encoder %s; there are: %s", dir, o->encoder,
+                           list);
 }
 
-static rf_status write_sheet(rf_lab *lab, const char *dir, const rf_run *runs, size_t n,
+static rf_status write_sheet(rf_lab *lab, const char *dir, const results *all,
                              const rf_table_options *o, char **text, rf_error *err)
 {
     rf_sheet sheet;
     rf_sheet_init(&sheet, o->format, err);
     lab->sheet = &sheet;
-    if (!write_encoders(lab, runs, n, o))
-        sheet.status = fail_encoder(dir, o->encoder, runs, n, err);
-    if (sheet.status == RF_OK) /* allocates even if the text is empty */
-        sheet.status = rf_buffer_add(&sheet.text, "", 0, err);
-    if (sheet.status != RF_OK) {
+    rf_status st = write_encoders(lab, dir, all, o, err);
+    if (st == RF_OK)
+        st = sheet.status;
+    if (st == RF_OK) /* allocates even if the text is empty */
+        st = rf_buffer_add(&sheet.text, "", 0, err);
+    if (st != RF_OK) {
         rf_buffer_release(&sheet.text);
-        return sheet.status;
+        return st;
     }
     *text = sheet.text.data;
     return RF_OK;
+}
+
+static int by_point(const void *a, const void *b)
+{
+    return rf_update_point_compare(a, b);
+}
+
+/* Reads and sorts both files; RF_ERR_MISSING if there is nothing in them. */
+static rf_status load_results(results *all, const char *dir, rf_error *err)
+{
+    rf_status st = rf_runs_load(dir, &all->runs, &all->n, err);
+    if (st == RF_OK)
+        st = rf_update_points_load(dir, &all->points, &all->n_points, err);
+    if (st == RF_OK && all->n + all->n_points == 0)
+        st = rf_fail(err, RF_ERR_MISSING, 0, "%s/" RF_RUNS_FILE ": no runs", dir);
+    if (all->n > 0)
+        qsort(all->runs, all->n, sizeof *all->runs, by_encoder);
+    if (all->n_points > 0)
+        qsort(all->points, all->n_points, sizeof *all->points, by_point);
+    return st;
 }
 
 rf_status rf_lab_table(const char *dir, const rf_table_options *options, char **text,
                        rf_error *err)
 {
     rf_table_options o = options ? *options : (rf_table_options){0};
-    rf_run *runs = NULL;
+    results all = {0};
     rf_published *published = NULL;
-    size_t n = 0, n_published = 0;
+    size_t n_published = 0;
     *text = NULL;
     if ((unsigned)o.format > RF_TABLE_LATEX)
         return rf_fail(err, RF_ERR_ARG, 0, "no table format %d", (int)o.format);
     rf_status st = check_which(o.which, err);
     if (st == RF_OK)
-        st = rf_runs_load(dir, &runs, &n, err);
-    if (st == RF_OK && n == 0)
-        st = rf_fail(err, RF_ERR_MISSING, 0, "%s/" RF_RUNS_FILE ": no runs", dir);
+        st = load_results(&all, dir, err);
     if (st == RF_OK)
         st = rf_published_load(&published, &n_published, err);
     rf_lab lab = {.published = published, .n_published = n_published};
+    size_t most = all.n > all.n_points ? all.n : all.n_points;
     for (size_t i = 0; i < 2 && st == RF_OK; i++) {
-        lab.values[i] = calloc(n, sizeof(double));
+        lab.values[i] = calloc(most, sizeof(double));
         if (!lab.values[i])
-            st = rf_fail_nomem(err, n * sizeof(double), "figures");
+            st = rf_fail_nomem(err, most * sizeof(double), "figures");
     }
-    if (st == RF_OK) {
-        qsort(runs, n, sizeof *runs, by_encoder);
-        st = write_sheet(&lab, dir, runs, n, &o, text, err);
-    }
+    if (st == RF_OK)
+        st = write_sheet(&lab, dir, &all, &o, text, err);
     free(lab.values[0]);
     free(lab.values[1]);
     free(published);
-    rf_runs_free(runs, n);
+    free(all.points);
+    rf_runs_free(all.runs, all.n);
     return st;
 }

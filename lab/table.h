@@ -12,16 +12,19 @@
 #include "lab/published.h"
 #include "lab/results.h"
 #include "lab/statistics.h"
+#include "lab/update_points.h"
 
 #define RF_MEASURED "measured" /* the source of our own figures */
 
 typedef struct rf_lab {
     const rf_run *runs; /* of one encoder */
     size_t n;
+    const rf_update_point *points; /* of that encoder, sorted */
+    size_t n_points;
     const rf_published *published;
     size_t n_published;
     const char *encoder;
-    double *values[2]; /* [n] each, scratch */
+    double *values[2]; /* [n or n_points] each, scratch */
     rf_sheet *sheet;
 } rf_lab;
 
@@ -104,5 +107,6 @@ size_t rf_table_negatives(const rf_lab *lab);
 size_t rf_table_paired(const rf_lab *lab);
 size_t rf_table_sweeps(const rf_lab *lab);
 size_t rf_table_few(const rf_lab *lab);
+size_t rf_table_updates(const rf_lab *lab);
 
 #endif

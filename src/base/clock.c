@@ -1,11 +1,21 @@
-/* clock.c - CLOCK_MONOTONIC as seconds, and for timed waits */
+/* clock.c - clocks as seconds, and CLOCK_MONOTONIC for timed waits */
 #include "base/clock.h"
+
+static double read_clock(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 double rf_clock_seconds(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+double rf_clock_cpu(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 struct timespec rf_clock_after(double seconds)

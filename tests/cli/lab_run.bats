@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# ringfence lab run and sweep
+# ringfence lab run, sweep and update
 
 load helpers
 
@@ -120,6 +120,81 @@ lab() { # words and options of ringfence lab
         has "$complaint" "variant \"${wrong%%=*}="
         [ ! -e out ]
     done
+}
+
+update() { # options of ringfence lab update
+    "$rf" lab update --data data --sets toy --encoder "$tiny" --epochs 2 --from 0.5 --to 1 --every 1 "$@"
+}
+
+@test "update: a line per point, reported as they finish; nothing is done twice; a table" {
+    run_apart update --out out --seeds 0-1
+    echo "$complaint"
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    has "$complaint" "1 of 6, toy seed 0 ans, 2 classes: accuracy "
+    has "$complaint" "6 of 6, toy seed 1 ans, 4 classes: accuracy "
+    has "$complaint" " (trained again "
+    [ "$(jq -s 'map([.seed, .classes, .updates.n] | join(" ")) | join(",")' out/updates.jsonl)" = \
+        '"0 2 0,0 3 1,0 4 1,1 2 0,1 3 1,1 4 1"' ]
+    cp out/updates.jsonl before
+    run_apart update --out out --seeds 0-1
+    [ "$status" -eq 0 ]
+    [ -z "$complaint" ]
+    cmp before out/updates.jsonl
+    [ "$(find out/cache -name 'updated-*.rf' | wc -l)" -eq 4 ] # the first and the last of each seed
+    "$rf" lab table out >table
+    grep -q "trained on 2 classes (50 %)" table
+    [ "$(grep -cE '^[234] +2 ' table)" -eq 3 ]
+    # every figure of the CSV follows from the points
+    "$rf" lab table out --which updates --format csv >table.csv
+    jq -s -e --rawfile csv table.csv '. as $p | $csv | split("\n")[1:-1] | map(split(",")) |
+        map({n: (.[5] | ltrimstr("classes=") | tonumber), metric: .[7], value: (.[9] | tonumber)}) |
+        map(. as $r | [$p[] | select(.classes == $r.n)] |
+            (if $r.metric == "updated_f1" then map(.updated.f1) | add / 2
+             elif $r.metric == "difference_accuracy" then map(.updated.accuracy - .trained.accuracy) | add / 2
+             elif $r.metric == "longest_update" then map(.updates.longest) | max
+             elif $r.metric == "heads_per_update" then (map(.updates.heads) | add) / (map(.updates.n) | add)
+             else $r.value end) as $want | ($want - $r.value) | fabs < 1e-9) | all and length == 26' out/updates.jsonl
+    run_apart "$rf" lab report out -o page.html # the page is about runs
+    [ "$status" -eq 1 ]
+    has "$complaint" "no runs"
+}
+
+@test "update: dry-run, interrupted and resumed, wrong usage" {
+    run update --out got --dry-run
+    [ "$status" -eq 0 ]
+    has "$output" "toy seed 0 ans, 3 classes	"
+    has "$output" "3 runs, 0 of them done"
+    [ ! -e got ]
+    update --out want --quiet
+    for lines in 0 1 2; do # of the results, when it is interrupted
+        env --default-signal=INT "$rf" lab update --data data --sets toy --encoder "$tiny" --epochs 2 \
+            --from 0.5 --to 1 --every 1 --out got --quiet &
+        pid=$!
+        until [ -e got ] && [ "$(cat got/updates.jsonl 2>/dev/null | wc -l)" -ge $lines ]; do
+            kill -0 $pid 2>/dev/null || break
+            sleep 0.01
+        done
+        kill -INT $pid || true
+        wait $pid || true
+    done
+    update --out got --quiet
+    jq -S 'del(.training, .updates.seconds, .updates.longest, .updates.cpu)' want/updates.jsonl >a
+    jq -S 'del(.training, .updates.seconds, .updates.longest, .updates.cpu)' got/updates.jsonl >b
+    cmp a b
+    for args in "--methods msp" "--ratios 0.5" "--variants radius=1" "--every 0" "--from 2" "more"; do
+        run_apart update --out got $args
+        [ "$status" -eq 2 ]
+        [ -z "$output" ]
+    done
+    run_apart lab run --out got --every 3
+    [ "$status" -eq 2 ]
+    run_apart update --out got --from 0.9 --to 0.5
+    [ "$status" -ne 0 ]
+    has "$complaint" "from 0.9 to 0.5 of the classes"
+    run_apart update --out got --epochs 3
+    [ "$status" -ne 0 ]
+    has "$complaint" "other settings"
 }
 
 @test "a class called open is refused, as train does" {
