@@ -9,7 +9,7 @@ units := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 bats := $(patsubst tests/cli/%.bats,%,$(wildcard tests/cli/*.bats))
 
 # More than four seconds of CPU each: left to `all`.
-slow := test_alloc test_bad_model test_lab_run test_lab_updates test_features test_pages test_bert_base
+slow := test_alloc test_alloc_train test_bad_model test_lab_run test_lab_updates test_features test_pages test_bert_base
 # Once more with the portable kernels.
 portable := test_kernels test_encoder test_embedder test_tune test_ans_step test_session \
     test_methods_posthoc test_objectives test_cosine_objectives test_lab_run
@@ -24,7 +24,8 @@ cli := $(addprefix cli-,$(bats))
 asan := $(addprefix asan-,$(filter-out $(big),$(units)))
 tsan := $(addprefix tsan-,$(threaded))
 portables := $(addsuffix -portable,$(portable))
-long := test_alloc test_bad_model cli-train cli-tune cli-eval asan-test_alloc asan-test_bad_model
+long := test_alloc test_alloc_train test_bad_model cli-train cli-tune cli-eval asan-test_alloc \
+    asan-test_alloc_train asan-test_bad_model
 
 .PHONY: check all left-out
 check: tidy format layers $(filter-out $(slow),$(units))

@@ -1,157 +1,25 @@
 /*
- * Memory that runs out: every allocation of an operation made to fail in turn. The
- * operation must say RF_ERR_NOMEM, leave nothing behind (the address sanitizer counts),
- * and work again the next time.
- *
- * The linker sends our calls of malloc and its kin to the functions below (--wrap), and
- * jansson is told to use them. A run fails either the n-th allocation of ours alone, or
- * the n-th of all and every later one. jansson is spared the first kind: its lexer drops
- * the byte for which its buffer could not grow and reads on (2.14), which is harmless
- * only if the next request fails too.
+ * Memory that runs out while a model is read, asked, saved and reported on: every
+ * allocation made to fail in turn (failing.h).
  */
 #include "ans/heads.h"
 #include "base/file.h"
 #include "encoder/encoder.h"
-#include "lab/results.h"
-#include "lab/split.h"
 #include "text/vocab.h"
 
+#include "failing.h"
+#include "orders.h"
 #include "scratch.h"
 #include "small_model.h"
 #include "tiny_model.h"
-#include "lab/lab.h"
 #include "ringfence_improve.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <jansson.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define TINY GOLDEN_DIR "/tiny/"
-
-/* ---- The allocator ----------------------------------------------------------------- */
-
-typedef enum failing { NONE, ONE, ALL_FROM } failing;
-
-static struct {
-    failing mode;
-    size_t at; /* the first that fails, counted from 1 */
-    atomic_size_t count;
-    atomic_bool met;
-} plan;
-
-static bool refused(void)
-{
-    if (plan.mode == NONE)
-        return false;
-    size_t n = atomic_fetch_add(&plan.count, 1) + 1;
-    if (plan.mode == ONE ? n != plan.at : n < plan.at)
-        return false;
-    atomic_store(&plan.met, true);
-    errno = ENOMEM;
-    return true;
-}
-
-static void arm(failing mode, size_t at)
-{
-    atomic_store(&plan.count, 0);
-    atomic_store(&plan.met, false);
-    plan.at = at;
-    plan.mode = mode;
-}
-
-static bool disarm(void)
-{
-    plan.mode = NONE;
-    return atomic_load(&plan.met);
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t align, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-    return refused() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return refused() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return refused() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_aligned_alloc(size_t align, size_t size)
-{
-    return refused() ? NULL : __real_aligned_alloc(align, size);
-}
-
-static void *jansson_malloc(size_t size)
-{
-    return plan.mode == ALL_FROM ? malloc(size) : __real_malloc(size);
-}
-
-static void jansson_free(void *p)
-{
-    free(p);
-}
-
-/* ---- Failing in turn --------------------------------------------------------------- */
-
-typedef rf_status (*operation)(rf_error *err);
-
-static void fail_in_turn(operation run, failing mode, bool with_error)
-{
-    for (size_t n = 1;; n++) {
-        rf_error err = {0};
-        arm(mode, n);
-        rf_status st = run(with_error ? &err : NULL);
-        if (!disarm()) { /* more than it asks for: all have had their turn */
-            if (st != RF_OK)
-                fail_msg("failed without reason: %s", err.msg);
-            assert_true(n > 1);
-            return;
-        }
-        if (st == RF_OK)
-            fail_msg("allocation %zu failed and nobody noticed", n);
-        if (st != RF_ERR_NOMEM)
-            fail_msg("allocation %zu failed: %s (%s), wanted out of memory", n,
-                     rf_status_name(st), err.msg);
-        if (with_error)
-            assert_error(&err, RF_ERR_NOMEM, "cannot allocate");
-    }
-}
-
-static void fail_each(operation run)
-{
-    fail_in_turn(run, ONE, true);
-    fail_in_turn(run, ONE, false);
-    fail_in_turn(run, ALL_FROM, true);
-    fail_in_turn(run, ALL_FROM, false);
-}
-
-/* For functions that return NULL: without an rf_error there is no more to know. */
-static rf_status status_of(const void *made, const rf_error *err)
-{
-    if (made)
-        return RF_OK;
-    return err ? err->code : RF_ERR_NOMEM;
-}
-
-/* ---- The operations ---------------------------------------------------------------- */
 
 static rf_status load_text(rf_error *err)
 {
@@ -244,10 +112,10 @@ static rf_status embed(rf_error *err)
     o.long_text = RF_LONG_WINDOW;
     rf_embedder *m = rf_embedder_new(encoder, &o, err);
     rf_status st = status_of(m, err);
-    size_t before = atomic_load(&plan.count);
+    size_t before = failing_count();
     if (st == RF_OK)
         st = rf_embed(m, texts, lens, 3, out, err);
-    assert_int_equal(atomic_load(&plan.count), before); /* all memory was had before */
+    assert_int_equal(failing_count(), before); /* all memory was had before */
     rf_embedder_free(m);
     return st;
 }
@@ -266,10 +134,10 @@ static rf_status answer(rf_error *err)
     rf_decision d;
     rf_session *s = rf_session_new(model, threads, err);
     rf_status st = status_of(s, err);
-    size_t before = atomic_load(&plan.count);
+    size_t before = failing_count();
     if (st == RF_OK)
         st = rf_classify(s, "please cancel my order", 22, &d, err);
-    assert_int_equal(atomic_load(&plan.count), before); /* all memory was had before */
+    assert_int_equal(failing_count(), before); /* all memory was had before */
     rf_session_free(s);
     return st;
 }
@@ -403,17 +271,6 @@ static void moving_fences(void **state)
 
 static char place[RF_PATH_MAX]; /* where an import writes, and labelled data lies */
 
-static size_t files_in(const char *path)
-{
-    DIR *dir = opendir(path);
-    assert_non_null(dir);
-    size_t n = 0;
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n - 2; /* . and .. */
-}
-
 static rf_status import(rf_error *err)
 {
     char target[RF_PATH_MAX];
@@ -475,7 +332,7 @@ static rf_status add_rows(rf_error *err)
         size_t rows = i + (st == RF_OK);
         assert_int_equal(rf_dataset_rows(data), rows);
         assert_int_equal(rf_dataset_classes(data), rows);
-        if (st != RF_OK && plan.mode == ALL_FROM)
+        if (st != RF_OK && failing_mode() == ALL_FROM)
             break;
         if (st != RF_OK)
             i--;
@@ -550,91 +407,6 @@ static void models(void **state)
     scratch_remove(place);
 }
 
-static const char *method; /* NULL: ans, with a checkpoint */
-
-static rf_status train_model(rf_error *err)
-{
-    char dir[RF_PATH_MAX];
-    rf_train_options o = rf_train_options_default();
-    o.encoder = TINY "encoder";
-    o.threads = threads;
-    o.settings = "epochs=2 head_steps=1 train_layers=1 neighbours=3";
-    o.dev_share = 0.2;
-    o.map_points = 7; /* of 12 rows: a sample */
-    scratch_path(dir, place, "checkpoint");
-    o.checkpoint = method ? NULL : dir;
-    o.resume = !method; /* whatever a failed run left behind must do */
-    o.method = method;
-    o.open_texts = method && strcmp(method, "selfsup") == 0 ? asked : NULL;
-    rf_model *m = rf_train(asked, NULL, &o, err);
-    rf_status st = status_of(m, err);
-    rf_model_free(m);
-    return st;
-}
-
-static void ask_orders(void)
-{
-    asked = rf_dataset_new(NULL);
-    for (int i = 0; i < 15; i++) {
-        char text[32], label[8];
-        int n = snprintf(text, sizeof text, "where is order %d", i * 7);
-        int m = snprintf(label, sizeof label, "c%d", i % 3);
-        assert_int_equal(rf_dataset_add(asked, text, (size_t)n, label, (size_t)m, NULL),
-                         RF_OK);
-    }
-}
-
-static void training(void **state)
-{
-    (void)state;
-    ask_orders();
-    scratch_make(place);
-    threads = 1; /* jansson 2.14 asserts when it runs out inside a string: left alone */
-    fail_in_turn(train_model, ONE, true);
-    fail_in_turn(train_model, ONE, false);
-    scratch_remove(place);
-    rf_dataset_free(asked);
-}
-
-static const rf_dataset *more_rows;
-
-static rf_status update_model(rf_error *err)
-{
-    const rf_class_edit edit = {.from = "c2", .to = "other"};
-    rf_update_options o = rf_update_options_default();
-    o.threads = threads;
-    o.edits = &edit;
-    o.n_edits = 1;
-    o.dev = asked;
-    char *report;
-    rf_model *m = rf_update(model, more_rows, &o, &report, err);
-    rf_status st = status_of(m, err);
-    free(report);
-    rf_model_free(m);
-    return st;
-}
-
-/* A row is relabelled, one is new, and one class has a new name. */
-static void updating(void)
-{
-    rf_dataset *few = rf_dataset_new(NULL), *many = rf_dataset_new(NULL);
-    assert_int_equal(rf_dataset_add(few, "where is order 7", 16, "c0", 2, NULL), RF_OK);
-    for (int i = 0; i < 40; i++) { /* half as many as there are: the space is fitted */
-        char text[32];
-        int n = snprintf(text, sizeof text, "is it %d", i);
-        assert_int_equal(rf_dataset_add(i ? many : few, text, (size_t)n, "new", 3, NULL),
-                         RF_OK);
-    }
-    threads = 1;
-    more_rows = few;
-    fail_in_turn(update_model, ONE, true); /* jansson: see training */
-    fail_in_turn(update_model, ONE, false);
-    more_rows = many;
-    fail_in_turn(update_model, ONE, true);
-    rf_dataset_free(few);
-    rf_dataset_free(many);
-}
-
 /* The default method has more to load and to answer with than small_model. One class has
  * a head. */
 static void models_of_the_default_method(void **state)
@@ -645,9 +417,7 @@ static void models_of_the_default_method(void **state)
     o.encoder = TINY "encoder";
     o.threads = 1;
     o.settings = "epochs=1 head_steps=1 train_layers=1";
-    ask_orders();
-    for (int i = 0; i < 50; i++)
-        assert_int_equal(rf_dataset_add(asked, "hello again", 11, "c0", 2, NULL), RF_OK);
+    asked = orders_new_with_head();
     rf_model *m = rf_train(asked, NULL, &o, NULL);
     assert_non_null(m);
     model = m;
@@ -658,65 +428,7 @@ static void models_of_the_default_method(void **state)
     assert_int_equal(rf_model_save(m, path, NULL, NULL), RF_OK);
     fail_each(load_model);
     scratch_remove(place);
-    updating();
     rf_model_free(m);
-    rf_dataset_free(asked);
-}
-
-static void training_by_other_methods(void **state)
-{
-    (void)state;
-    ask_orders();
-    threads = 1;
-    for (size_t i = 0; (method = rf_method_name(i, NULL, NULL)); i++)
-        fail_in_turn(train_model, ONE, true); /* jansson: see above */
-    rf_dataset_free(asked);
-}
-
-static rf_status append_run(rf_error *err)
-{
-    rf_run run = {.set = "banking", .ratio = 0.25, .method = "adb", .encoder = "e"};
-    return rf_run_append(place, &run, err);
-}
-
-static rf_status write_tables(rf_error *err)
-{
-    char *text;
-    rf_status st = rf_lab_table(place, NULL, &text, err);
-    free(text);
-    return st;
-}
-
-static rf_status split(rf_error *err)
-{
-    rf_split s;
-    rf_split_options o = {.ratio = 0.5, .rows_per_class = 2};
-    rf_status st = rf_split_make(&s, asked, asked, asked, &o, err);
-    rf_split_release(&s);
-    return st;
-}
-
-static void lab(void **state)
-{
-    static const char *const variants[] = {"", "ablation=noise", "radius=8", "ascent=1"};
-    static const char *const methods[] = {"ans", "msp", "msp-neg", "adb"};
-    (void)state;
-    scratch_make(place);
-    fail_in_turn(append_run, ONE, true); /* jansson left alone, see training() */
-    fail_in_turn(append_run, ONE, false);
-    for (size_t i = 0; i < 32; i++) {
-        rf_run run = {.set = "banking", .ratio = 0.25, .seed = i / 16, .encoder = "e"};
-        strcpy(run.method, methods[i % 4]);
-        strcpy(run.variant, variants[i / 4 % 4]);
-        assert_int_equal(rf_run_append(place, &run, NULL), RF_OK);
-    }
-    fail_in_turn(write_tables, ONE, true);
-    fail_in_turn(write_tables, ONE, false);
-    scratch_remove(place);
-    asked = rf_dataset_new(NULL);
-    for (int i = 0; i < 40; i++)
-        assert_int_equal(rf_dataset_add(asked, "x", 1, &"abcde"[i % 5], 1, NULL), RF_OK);
-    fail_each(split);
     rf_dataset_free(asked);
 }
 
@@ -771,40 +483,6 @@ static void reporting(void **state)
     scratch_remove(place);
 }
 
-static rf_status check_data(rf_error *err)
-{
-    rf_check_options o = rf_check_options_default();
-    o.encoder = TINY "encoder";
-    o.threads = threads;
-    rf_findings *found = rf_check(asked, &o, err);
-    rf_status st = status_of(found, err);
-    rf_findings_free(found);
-    return st;
-}
-
-/* Rows with a finding of most kinds; every row is in a fold with its copies. */
-static void checking(void **state)
-{
-    (void)state;
-    static const char *const rows[][2] = {
-        {"where is it", "a"}, {"where is it", "b"}, {"x y z", "B "},     {"x y z", "B "},
-        {"", "oos"},          {"\xe9", "a"},        {"x y z x y z", "b"}};
-    asked = rf_dataset_new(NULL);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(rf_dataset_add(asked, rows[i][0], strlen(rows[i][0]), rows[i][1],
-                                        strlen(rows[i][1]), NULL),
-                         RF_OK);
-    for (int i = 0; i < 40; i++)
-        assert_int_equal(rf_dataset_add(asked, i % 2 ? "x y z is" : "where is it",
-                                        i % 2 ? 8 : 11, i % 2 ? "b" : "a", 1, NULL),
-                         RF_OK);
-    threads = 1;
-    fail_each(check_data);
-    threads = 2;
-    fail_in_turn(check_data, ONE, true);
-    rf_dataset_free(asked);
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -821,25 +499,15 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    json_set_alloc_funcs(jansson_malloc, jansson_free);
+    failing_set_up();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vocabulary),
-        cmocka_unit_test(tokenizer),
-        cmocka_unit_test(loading),
-        cmocka_unit_test(embedding),
-        cmocka_unit_test(answering),
-        cmocka_unit_test(explaining),
-        cmocka_unit_test(evaluating),
-        cmocka_unit_test(moving_fences),
-        cmocka_unit_test(importing),
-        cmocka_unit_test(labelled_data),
-        cmocka_unit_test(models),
-        cmocka_unit_test(training),
-        cmocka_unit_test(lab),
+        cmocka_unit_test(vocabulary), cmocka_unit_test(tokenizer),
+        cmocka_unit_test(loading),    cmocka_unit_test(embedding),
+        cmocka_unit_test(answering),  cmocka_unit_test(explaining),
+        cmocka_unit_test(evaluating), cmocka_unit_test(moving_fences),
+        cmocka_unit_test(importing),  cmocka_unit_test(labelled_data),
+        cmocka_unit_test(models),     cmocka_unit_test(models_of_the_default_method),
         cmocka_unit_test(reporting),
-        cmocka_unit_test(checking),
-        cmocka_unit_test(models_of_the_default_method),
-        cmocka_unit_test(training_by_other_methods),
     };
     return cmocka_run_group_tests_name("alloc", tests, set_up, tear_down);
 }
