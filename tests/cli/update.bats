@@ -104,18 +104,39 @@ teardown() {
     [ "$(json_file own.json 'v.kept.rows')" -eq 36 ]
 }
 
-@test "a full disk and kill -9 leave what was there" {
+# Updates own.rf in place; at the n-th thing it does to files the fault happens (file_faults.c).
+with_fault() { # kill or full, n
+    cp m.rf own/own.rf
+    run env LD_PRELOAD="$root/build/tests/libfile_faults.so" RF_FAULT="$1" RF_FAULT_AT="$2" \
+        "$rf" update own/own.rf new.tsv -o own/own.rf
+}
+
+@test "kill -9 at any moment: the old model or the new one, whole" {
+    "$rf" update m.rf new.tsv -o want.rf >/dev/null
+    rm -rf own && mkdir own
+    n=1 old=0 new=0
+    while with_fault kill $n && [ "$status" -ne 0 ]; do
+        [ "$status" -eq 137 ]
+        if cmp -s own/own.rf m.rf; then
+            [ $new -eq 0 ]
+            old=$((old + 1))
+        else
+            cmp own/own.rf want.rf
+            new=$((new + 1))
+        fi
+        n=$((n + 1))
+    done
+    cmp own/own.rf want.rf
+    echo "killed $((n - 1)) times; after $old of them the model was the old one"
+    [ $old -ge 10 ] # before, while and after a temporary file is written
+    # nothing of this is in the way of the next update
+    cp m.rf own/own.rf
+    "$rf" update own/own.rf new.tsv -o own/own.rf >/dev/null
+    cmp own/own.rf want.rf
+}
+
+@test "kill -9 while it reads rows" {
     cp m.rf own.rf
-    # a limit on the size of files stands for the disk
-    run bash -c "trap '' XFSZ; ulimit -f 64; '$rf' update own.rf new.tsv -o own.rf 2>&1"
-    [ "$status" -eq 1 ]
-    has "$output" "own.rf"
-    cmp own.rf m.rf
-    [ -e /dev/full ] && {
-        run bash -c "'$rf' update own.rf new.tsv -o own2.rf 2>&1 >/dev/full"
-        [ "$status" -eq 1 ]
-        has "$output" "No space left on device"
-    }
     mkfifo rows
     "$rf" update own.rf - -o own.rf <rows &
     pid=$!
@@ -126,6 +147,34 @@ teardown() {
     exec 8>&-
     rm rows
     cmp own.rf m.rf
+}
+
+@test "a disk that is full from any moment on: the old model, and nothing beside it" {
+    rm -rf own && mkdir own
+    n=1
+    while with_fault full $n && [ "$status" -ne 0 ]; do
+        [ "$status" -eq 1 ]
+        has "$output" "own/own.rf"
+        has "$output" "No space left on device"
+        cmp own/own.rf m.rf
+        [ "$(ls -A own)" = own.rf ]
+        n=$((n + 1))
+    done
+    echo "the disk was full $((n - 1)) times"
+    [ $n -gt 10 ]
+    cmp -s own/own.rf m.rf && return 1 # once there is room, it is updated
+    [ "$(ls -A own)" = own.rf ]
+    # a limit on the size of files, which the program itself cannot see coming
+    cp m.rf own/own.rf
+    run bash -c "trap '' XFSZ; ulimit -f 64; '$rf' update own/own.rf new.tsv -o own/own.rf 2>&1"
+    [ "$status" -eq 1 ]
+    has "$output" "own.rf"
+    cmp own/own.rf m.rf
+    [ "$(ls -A own)" = own.rf ]
+    [ -e /dev/full ] || skip "no /dev/full"
+    run bash -c "'$rf' update own/own.rf new.tsv -o own2.rf 2>&1 >/dev/full"
+    [ "$status" -eq 1 ]
+    has "$output" "No space left on device"
 }
 
 @test "models that cannot be updated say the way out" {
