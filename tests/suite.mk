@@ -9,7 +9,8 @@ units := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 bats := $(patsubst tests/cli/%.bats,%,$(wildcard tests/cli/*.bats))
 
 # More than four seconds of CPU each: left to `all`.
-slow := test_alloc test_alloc_train test_bad_model test_lab_run test_lab_updates test_features test_pages test_bert_base
+slow := test_alloc test_alloc_train test_bad_model test_lab_run test_lab_updates test_features test_pages test_bert_base \
+    test_drift_alarms
 # Once more with the portable kernels.
 portable := test_kernels test_encoder test_embedder test_tune test_ans_step test_session \
     test_methods_posthoc test_objectives test_cosine_objectives test_lab_run

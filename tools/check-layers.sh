@@ -4,7 +4,7 @@
 # This line is the dependency diagram of the project, lowest first:
 order="base num settings data text encoder map known open ans methods model answer check stages folds fence train update report"
 # The lab sees all of them. The programs see the public header, base/ and their own files;
-# cli/ starts serve/ and the lab.
+# serve/ fills store/, and cli/ starts serve/ and the lab and reads store/.
 
 cd "${1:-.}" || exit 2
 bad=0
@@ -37,8 +37,9 @@ for dir in src/*/; do # every module must be in the order
     esac
 done
 check lab "$order lab"
-check serve base
-check cli "base serve lab"
+check store base
+check serve "base store"
+check cli "base store serve lab"
 
 unique() { # directories
     for name in $(find "$@" -name '*.[ch]' 2>/dev/null | sed 's|.*/||' | sort | uniq -d); do
@@ -47,5 +48,5 @@ unique() { # directories
     done
 }
 unique src
-unique lab cli serve
+unique lab cli serve store
 exit $bad

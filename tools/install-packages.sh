@@ -4,9 +4,9 @@
 # and says what it installs. --list prints the packages of the groups given.
 set -eu
 
-build="gcc libc6-dev cmake ninja-build pkg-config libutf8proc-dev libjansson-dev libarchive-dev nettle-dev libmicrohttpd-dev"
+build="gcc libc6-dev cmake ninja-build pkg-config libutf8proc-dev libjansson-dev libarchive-dev nettle-dev libmicrohttpd-dev libsqlite3-dev"
 check="libcmocka-dev clang-format clang-tidy"
-test="bats clang libclang-rt-dev binutils jq man-db nodejs openssl chromium"
+test="bats clang libclang-rt-dev binutils jq man-db nodejs openssl chromium sqlite3"
 bench="nodejs time wrk"
 peer="python3-torch python3-numpy libopenblas0-pthread"
 

@@ -1,0 +1,87 @@
+/* store_people.c - labels that people give, and the log of what they changed */
+#include "store_sql.h"
+
+#include <stdio.h>
+
+rf_status store_log(store *s, const char *who, const char *what, int64_t time_ms,
+                    rf_error *err)
+{
+    rf_error ours = {0};
+    err = err ? err : &ours;
+    sqlite3_stmt *q =
+        store_prepare(s, "INSERT INTO changes(time, who, what) VALUES(?, ?, ?)", err);
+    if (!q)
+        return err->code;
+    sqlite3_bind_int64(q, 1, time_ms);
+    store_bind_name(q, 2, who);
+    store_bind_name(q, 3, what);
+    rf_status st = store_step_once(s, q, "write", err);
+    sqlite3_finalize(q);
+    return st;
+}
+
+/* Adds the label if the row is there. */
+static rf_status add_label(store *s, int64_t id, const char *label, const char *who,
+                           int64_t time_ms, rf_error *err)
+{
+    sqlite3_stmt *q = store_prepare(s,
+                                    "INSERT INTO labels(text, label, who, time)"
+                                    " SELECT id, ?2, ?3, ?4 FROM texts WHERE id = ?1",
+                                    err);
+    if (!q)
+        return err->code;
+    sqlite3_bind_int64(q, 1, id);
+    store_bind_name(q, 2, label);
+    store_bind_name(q, 3, who);
+    sqlite3_bind_int64(q, 4, time_ms);
+    rf_status st = store_step_once(s, q, "write", err);
+    sqlite3_finalize(q);
+    if (st == RF_OK && sqlite3_changes(s->db) == 0)
+        st = rf_fail(err, RF_ERR_MISSING, 0, "%s: no row %lld; it may have been deleted",
+                     s->path, (long long)id);
+    return st;
+}
+
+rf_status store_set_label(store *s, int64_t id, const char *label, const char *who,
+                          int64_t time_ms, rf_error *err)
+{
+    rf_error ours = {0};
+    char what[400];
+    err = err ? err : &ours;
+    if (label && !*label)
+        return rf_fail(err, RF_ERR_ARG, 0, "the label is empty");
+    rf_status st = store_begin(s, err);
+    if (st != RF_OK)
+        return st;
+    st = add_label(s, id, label, who, time_ms, err);
+    if (label)
+        snprintf(what, sizeof what, "row %lld: label \"%.300s\"", (long long)id, label);
+    else
+        snprintf(what, sizeof what, "row %lld: not relevant", (long long)id);
+    if (st == RF_OK)
+        st = store_log(s, who, what, time_ms, err);
+    return store_end(s, st, err);
+}
+
+rf_status store_changes(store *s, int64_t after_id, store_change_sink sink, void *user,
+                        rf_error *err)
+{
+    rf_error ours = {0};
+    err = err ? err : &ours;
+    sqlite3_stmt *q = store_prepare(
+        s, "SELECT id, time, who, what FROM changes WHERE id > ? ORDER BY id", err);
+    if (!q)
+        return err->code;
+    sqlite3_bind_int64(q, 1, after_id);
+    rf_status st = RF_OK;
+    int code = SQLITE_ROW;
+    while (st == RF_OK && (code = sqlite3_step(q)) == SQLITE_ROW) {
+        store_change c = {sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
+                          store_column_name(q, 2), store_column_name(q, 3)};
+        st = sink(user, &c, err);
+    }
+    if (st == RF_OK && code != SQLITE_DONE)
+        st = store_fail(s, "read", err);
+    sqlite3_finalize(q);
+    return st;
+}
