@@ -35,6 +35,7 @@ typedef struct job {
     size_t deadline_ms;        /* 0: the server's */
     bool stream;               /* answered in lines, as they come */
     bool single;               /* answered with one object, not with a list */
+    bool no_store;             /* its texts are not to be kept */
     double deadline;           /* by rf_clock_seconds */
     atomic_size_t *bytes_held; /* total of the answers of all jobs in memory */
 

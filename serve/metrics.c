@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 static const char *const endpoint_names[N_ENDPOINTS] = {
-    "/v1/classify", "/v1/model", "/v1/map",       "/v1/reload", "/metrics",
-    "/healthz",     "/readyz",   "/openapi.json", "/",          "other"};
+    "/v1/classify", "/v1/model", "/v1/map",       "/v1/drift", "/v1/reload", "/metrics",
+    "/healthz",     "/readyz",   "/openapi.json", "/",         "other"};
 
 /* The status codes that are counted one by one; 0 is for all others. */
 static const unsigned statuses[METRICS_STATUSES] = {

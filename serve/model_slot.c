@@ -52,6 +52,7 @@ static rf_status load_copy(loaded_model *m, const char *path, rf_error *err)
     rf_status st = rf_file_read(path, &m->bytes, err);
     if (st != RF_OK)
         return st;
+    rf_sha256_bytes(m->bytes.data, m->bytes.len, m->sha256);
     m->model = rf_model_load_bytes(m->bytes.data, m->bytes.len, path, err);
     return m->model ? RF_OK : err->code;
 }

@@ -10,6 +10,7 @@
 #define RF_SERVE_MODEL_SLOT_H
 
 #include "base/buffer.h"
+#include "base/digest.h"
 #include "problem.h"
 
 #include <stdatomic.h>
@@ -19,10 +20,11 @@ typedef struct loaded_model {
     rf_model *model;
     rf_session **sessions; /* [workers] */
     size_t workers;
-    atomic_ullong *answers; /* [classes + 1], "open" last */
-    size_t generation;      /* 1 for the first model loaded */
-    char loaded[32];        /* when, ISO 8601 in UTC */
-    atomic_size_t refs;     /* the slot's included */
+    atomic_ullong *answers;     /* [classes + 1], "open" last */
+    size_t generation;          /* 1 for the first model loaded */
+    char loaded[32];            /* when, ISO 8601 in UTC */
+    char sha256[RF_SHA256_HEX]; /* of the file */
+    atomic_size_t refs;         /* the slot's included */
 } loaded_model;
 
 /* Models that are not freed yet: after a reload two, until the old one's last job ends.

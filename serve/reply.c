@@ -116,7 +116,8 @@ enum MHD_Result reply_empty(exchange *x, struct MHD_Connection *c, unsigned stat
     if (r && x->service->o.allow_origin) { /* a CORS preflight */
         add_header(r, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
         add_header(r, "Access-Control-Allow-Headers",
-                   "Authorization, Content-Type, Accept");
+                   "Authorization, Content-Type, Accept, "
+                   "X-Ringfence-No-Store");
         add_header(r, "Access-Control-Max-Age", "600");
     }
     return send_response(x, c, r, status, NULL);

@@ -69,6 +69,11 @@ bool request_kind_of(const char *content_type, request_kind *kind, problem *p)
                        charset);
 }
 
+bool request_forbids_store(const char *no_store)
+{
+    return no_store && strcmp(no_store, "0") != 0 && strcasecmp(no_store, "false") != 0;
+}
+
 bool request_accepts_stream(const char *accept)
 {
     while (*accept) {
@@ -117,6 +122,12 @@ static bool bad_number(problem *p, const char *pointer, const number_option *o,
                       found, o->min, o->max);
 }
 
+/* Flags that can be nothing else. */
+static bool is_plain_flag(const char *name)
+{
+    return strcmp(name, "map") == 0 || strcmp(name, "store") == 0;
+}
+
 /* Sets a flag; explain can be one, too. False if there is no such flag. */
 static bool set_flag(job *j, const char *name, bool on)
 {
@@ -124,6 +135,8 @@ static bool set_flag(job *j, const char *name, bool on)
         j->options.explain = on ? DEFAULT_EXPLAIN : 0;
     else if (strcmp(name, "map") == 0)
         j->options.map = on;
+    else if (strcmp(name, "store") == 0)
+        j->no_store = !on;
     else
         return false;
     return true;
@@ -170,15 +183,15 @@ bool request_option(job *j, const char *name, const char *value,
     bool on = value && strcmp(value, "true") == 0;
     if (value && (on || strcmp(value, "false") == 0) && set_flag(j, name, on))
         return true;
-    if (strcmp(name, "map") == 0)
-        return problem_set(p, 400, "bad_request",
-                           "map: wanted true or false in the query");
+    if (is_plain_flag(name))
+        return problem_set(p, 400, "bad_request", "%s: wanted true or false in the query",
+                           name);
     if (strcmp(name, "fence") == 0)
         return query_fence(j, value, p);
     if (!find_number_option(j, name, limits, &o))
         return problem_set(p, 400, "bad_request",
                            "\"%s\" is not an option; wanted top_k, margins, explain, "
-                           "map, fence or deadline_ms",
+                           "map, fence, store or deadline_ms",
                            pointer + 1);
     size_t n = 0;
     char found[40];
@@ -202,15 +215,15 @@ static bool json_option(job *j, const char *key, json_t *value,
     problem_pointer(pointer, key);
     if (json_is_boolean(value) && set_flag(j, key, json_is_true(value)))
         return true;
-    if (strcmp(key, "map") == 0)
+    if (is_plain_flag(key))
         return problem_at(p, pointer, 400, "bad_request",
-                          "map: found %s, wanted true or false", rf_json_type(value));
+                          "%s: found %s, wanted true or false", key, rf_json_type(value));
     if (strcmp(key, "fence") == 0)
         return json_fence(j, value, pointer, p);
     if (!find_number_option(j, key, limits, &o))
         return problem_at(p, pointer, 400, "bad_request",
                           "\"%s\" is not a key; wanted text or texts, and top_k, "
-                          "margins, explain, map, fence or deadline_ms",
+                          "margins, explain, map, fence, store or deadline_ms",
                           pointer + 1);
     if (!json_is_integer(value))
         return bad_number(p, pointer, &o, rf_json_type(value));

@@ -30,6 +30,10 @@ bool request_kind_of(const char *content_type, request_kind *kind, problem *p);
 /* Whether an Accept header names JSON Lines. */
 bool request_accepts_stream(const char *accept);
 
+/* Whether an X-Ringfence-No-Store header keeps the texts out of the store: any value but
+ * 0 and false; NULL: absent. */
+bool request_forbids_store(const char *no_store);
+
 /* Sets an option from the query string. */
 bool request_option(job *j, const char *name, const char *value,
                     const request_limits *limits, problem *p);

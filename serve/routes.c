@@ -97,6 +97,7 @@ static bool start_job(exchange *x, http_connection *c, problem *p)
     rf_buffer_release(&x->body);
     if (!request_read(j, kind, body, len, &s->limits, p) || !model_can_answer(x, j, p))
         return false;
+    j->no_store |= request_forbids_store(http_header(c, "X-Ringfence-No-Store"));
     size_t ms = j->deadline_ms ? j->deadline_ms : s->limits.max_deadline_ms;
     j->deadline = x->started + 1e-3 * (double)ms;
     if (j->n == 0)
@@ -177,10 +178,15 @@ static void put_server(rf_text *t, service *s, const loaded_model *m)
     put_string(t, "file", model_slot_path(s->models));
     rf_text_format(t, ", \"generation\": %zu, \"loaded\": \"%s\"", m->generation,
                    m->loaded);
-    rf_text_format(t, ", \"uptime_seconds\": %.3f, \"examples\": %s, \"map\": %s",
+    rf_text_format(t,
+                   ", \"uptime_seconds\": %.3f, \"examples\": %s, \"map\": %s, "
+                   "\"store\": %s",
                    rf_clock_seconds() - s->started,
                    rf_model_has_examples(m->model) ? "true" : "false",
-                   rf_model_map_size(m->model) ? "true" : "false");
+                   rf_model_map_size(m->model) ? "true" : "false",
+                   !s->store       ? "null"
+                   : o->store_hash ? "\"hashes\""
+                                   : "\"texts\"");
     rf_text_format(t,
                    ", \"workers\": %zu, \"threads\": %zu, \"max_texts\": %zu, "
                    "\"max_text_bytes\": %zu, \"max_body_bytes\": %zu, "
@@ -278,6 +284,8 @@ static enum MHD_Result answer_metrics(exchange *x, http_connection *c)
     metrics_write(&s->counts, &now, &t);
     loaded_model_write_counts(m, &t);
     loaded_model_unref(m);
+    if (s->store)
+        recorder_write_metrics(s->store, &t);
     return reply_text(x, c, "text/plain; version=0.0.4; charset=utf-8", &t);
 }
 
@@ -322,6 +330,7 @@ const route *route_find(const char *path)
         {"/v1/classify", "POST", ENDPOINT_CLASSIFY, false, answer_classify},
         {"/v1/model", GET, ENDPOINT_MODEL, false, answer_model},
         {"/v1/map", GET, ENDPOINT_MAP, false, answer_map},
+        {"/v1/drift", GET, ENDPOINT_DRIFT, false, answer_drift},
         {"/v1/reload", "POST", ENDPOINT_RELOAD, false, answer_reload},
         {"/metrics", GET, ENDPOINT_METRICS, false, answer_metrics},
         {"/healthz", GET, ENDPOINT_HEALTHZ, true, answer_health},

@@ -42,7 +42,11 @@ serve_options serve_options_default(void)
                            .idle_timeout = 60,
                            .receive_timeout = 20,
                            .send_timeout = 60,
-                           .drain = 30};
+                           .drain = 30,
+                           .store_source = "serve",
+                           .store_sample = 0.1,
+                           .store_days = 30,
+                           .store_mb = 1024};
 }
 
 /* ---- Reload ------------------------------------------------------------------------ */
@@ -237,6 +241,12 @@ static bool is_origin(const char *s)
 
 static rf_status check_options(const serve_options *o, rf_error *err)
 {
+    if (o->store_hash && !o->store)
+        return rf_fail(err, RF_ERR_ARG, 0, "--store-hash needs --store FILE");
+    if (!*o->store_source || strlen(o->store_source) > 100)
+        return rf_fail(err, RF_ERR_ARG, 0,
+                       "--store-source is \"%.100s\", wanted a name of 1 to 100 bytes",
+                       o->store_source);
     if (!o->tls_cert != !o->tls_key)
         return rf_fail(err, RF_ERR_ARG, 0,
                        "--tls-cert and --tls-key must be given together");
@@ -277,6 +287,10 @@ static void announce(const service *s, const listener *l)
              plural(classes, "class", "classes"), s->o.workers,
              plural(s->o.workers, "worker", "workers"), s->o.threads,
              plural(s->o.threads, "thread", "threads"));
+    if (s->store)
+        log_line("storing %s of open answers and %g %% of the others in %s for %zu %s",
+                 s->o.store_hash ? "hashes of texts" : "texts", 100.0 * s->o.store_sample,
+                 s->o.store, s->o.store_days, plural(s->o.store_days, "day", "days"));
     log_line("listening on %s://%s", s->o.tls_cert ? "https" : "http", l->address);
     loaded_model_unref(m);
 }
@@ -285,7 +299,7 @@ static void announce(const service *s, const listener *l)
 static rf_status serve_on(service *s, listener *l, rf_error *err)
 {
     worker_pool *workers = worker_pool_new(s->o.workers, s->o.batch_tokens, s->queue,
-                                           s->models, &s->counts, err);
+                                           s->models, &s->counts, s->store, err);
     struct MHD_Daemon *daemon = workers ? http_start(s, l->fd, err) : NULL;
     if (daemon) {
         l->fd = -1; /* the daemon owns it now */
@@ -304,6 +318,20 @@ static rf_status serve_on(service *s, listener *l, rf_error *err)
     return RF_OK;
 }
 
+static rf_status open_store(service *s, rf_error *err)
+{
+    const serve_options *o = &s->o;
+    if (!o->store)
+        return RF_OK;
+    loaded_model *m = model_slot_acquire(s->models);
+    s->store =
+        recorder_new(&(recorder_options){o->store, o->store_source, o->store_sample,
+                                         o->store_days, o->store_mb, o->store_hash},
+                     m, err);
+    loaded_model_unref(m);
+    return s->store ? RF_OK : err->code;
+}
+
 /* Everything but the socket and the threads that use it. */
 static rf_status service_init(service *s, rf_error *err)
 {
@@ -319,11 +347,12 @@ static rf_status service_init(service *s, rf_error *err)
     s->queue = queue_new(o->queue, err);
     s->models = s->queue ? model_slot_new(o->model, o->workers, o->threads, err) : NULL;
     s->deadlines = s->models ? conn_deadlines_new(&limits, err) : NULL;
-    return s->deadlines ? RF_OK : err->code;
+    return s->deadlines ? open_store(s, err) : err->code;
 }
 
 static void service_release(service *s)
 {
+    recorder_free(s->store);
     conn_deadlines_free(s->deadlines);
     model_slot_free(s->models);
     queue_free(s->queue);

@@ -13,6 +13,12 @@ typedef struct serve_options {
     bool insecure; /* allow other addresses than loopback without a token */
     bool access_log, log_texts;
 
+    const char *store;        /* keep texts with answers in this file; NULL: do not */
+    const char *store_source; /* name of this service in it */
+    double store_sample;      /* share of texts that are not open */
+    size_t store_days, store_mb;
+    bool store_hash; /* keep hashes instead of texts */
+
     size_t workers, threads; /* threads: per worker; 0: by CPUs */
     size_t batch_tokens;     /* 0: by threads */
 

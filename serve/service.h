@@ -8,6 +8,7 @@
 #include "metrics.h"
 #include "model_slot.h"
 #include "queue.h"
+#include "recorder.h"
 #include "request.h"
 #include "serve.h"
 #include "tokens.h"
@@ -21,6 +22,7 @@ typedef struct service {
     request_limits limits;
     model_slot *models;
     queue *queue;
+    recorder *store; /* NULL: nothing is kept */
     conn_deadlines *deadlines;
     tokens tokens;
     metrics counts;
@@ -80,6 +82,9 @@ typedef struct route {
     enum MHD_Result (*answer)(exchange *x, struct MHD_Connection *c);
 } route;
 const route *route_find(const char *path); /* NULL if there is none */
+
+/* store_routes.c: the endpoints that need --store. */
+enum MHD_Result answer_drift(exchange *x, struct MHD_Connection *c);
 
 /* reply.c: sending answers. All return what the library's handler has to return. */
 enum MHD_Result reply_problem(exchange *x, struct MHD_Connection *c, const problem *p);

@@ -25,12 +25,29 @@ struct worker_pool {
     queue *queue;
     model_slot *models;
     metrics *counts;
+    recorder *recorder; /* NULL: none */
     size_t max_tokens;
     size_t n; /* workers started */
     worker *workers;
 };
 
 /* ---- One batch --------------------------------------------------------------------- */
+
+static void count_answer(worker *w, const rf_decision *d, const job *j, const job_text *t)
+{
+    worker_pool *p = w->pool;
+    loaded_model_count(w->current, d->class_index);
+    atomic_fetch_add(&p->counts->texts, 1);
+    if (d->class_index == RF_OPEN)
+        atomic_fetch_add(&p->counts->open, 1);
+    if (p->recorder)
+        recorder_add(p->recorder, &(recorder_answer){.model = w->current,
+                                                     .decision = d,
+                                                     .text = t->bytes,
+                                                     .len = t->len,
+                                                     .keep = !j->no_store,
+                                                     .other_fence = j->fence != 0.0f});
+}
 
 /* Called by the session for each text in order. If the JSON of an answer cannot be
  * written, only that text fails. */
@@ -52,12 +69,8 @@ static rf_status take_decision(void *user, const rf_decision *d, rf_error *unuse
     if (loaded_model_can_answer(w->current, &o, &p) &&
         rf_decision_json(w->current->model, d, &o, &json, &len, &err) != RF_OK)
         problem_from(&p, &err);
-    if (json) {
-        loaded_model_count(w->current, d->class_index);
-        atomic_fetch_add(&w->pool->counts->texts, 1);
-        if (d->class_index == RF_OPEN)
-            atomic_fetch_add(&w->pool->counts->open, 1);
-    }
+    if (json)
+        count_answer(w, d, it.job, &it.job->texts[it.text]);
     job_finish(it.job, it.text, json, len, &p);
     return RF_OK;
 }
@@ -126,7 +139,8 @@ static void *worker_main(void *arg)
 /* ---- The pool ---------------------------------------------------------------------- */
 
 worker_pool *worker_pool_new(size_t workers, size_t max_tokens, queue *q,
-                             model_slot *models, metrics *counts, rf_error *err)
+                             model_slot *models, metrics *counts, recorder *rec,
+                             rf_error *err)
 {
     worker_pool *p = calloc(1, sizeof *p);
     worker *all = calloc(workers, sizeof *all);
@@ -136,7 +150,7 @@ worker_pool *worker_pool_new(size_t workers, size_t max_tokens, queue *q,
         rf_fail_nomem(err, workers * sizeof *all, "workers");
         return NULL;
     }
-    *p = (worker_pool){q, models, counts, max_tokens, 0, all};
+    *p = (worker_pool){q, models, counts, rec, max_tokens, 0, all};
     for (; p->n < workers; p->n++) {
         worker *w = &all[p->n];
         w->pool = p;

@@ -11,11 +11,14 @@
 #include "metrics.h"
 #include "model_slot.h"
 #include "queue.h"
+#include "recorder.h"
 
 typedef struct worker_pool worker_pool;
 
+/* rec: gets every answer; NULL: none is kept. */
 worker_pool *worker_pool_new(size_t workers, size_t max_tokens, queue *q,
-                             model_slot *models, metrics *counts, rf_error *err);
+                             model_slot *models, metrics *counts, recorder *rec,
+                             rf_error *err);
 /* Closes the queue, waits until it is empty, and ends the workers. Accepts NULL. */
 void worker_pool_free(worker_pool *p);
 

@@ -83,14 +83,14 @@ C
     cmake --install "$root/build" --prefix "$PWD/usr" >/dev/null
     export PKG_CONFIG_PATH=$(dirname "$(find usr -name ringfence.pc)")
     mkdir -p alone/src objects
-    cp -r "$root/cli" "$root/serve" alone/
+    cp -r "$root/cli" "$root/serve" "$root/store" alone/
     cp -r "$root/src/base" alone/src/
     rm alone/cli/cmd_lab.c alone/cli/lab_run.[ch]
-    ls alone/cli/*.c alone/serve/*.c alone/src/base/*.c "$root"/build/asset_*.c |
+    ls alone/cli/*.c alone/serve/*.c alone/store/*.c alone/src/base/*.c "$root"/build/asset_*.c |
         xargs -P "$(nproc)" -I '{}' sh -c 'cc -std=c11 -O0 -D_POSIX_C_SOURCE=200809L -DRF_WITHOUT_LAB -Ialone \
-            -Ialone/src -Ialone/serve -Ialone/cli $(pkg-config --cflags ringfence jansson nettle libmicrohttpd) \
+            -Ialone/src -Ialone/serve -Ialone/store -Ialone/cli $(pkg-config --cflags ringfence jansson nettle libmicrohttpd sqlite3) \
             -c "$1" -o "objects/$(echo "$1" | tr / _).o"' sh '{}'
-    cc objects/*.o $(pkg-config --libs ringfence jansson nettle libmicrohttpd libarchive libutf8proc) -lpthread -lm -o own
+    cc objects/*.o $(pkg-config --libs ringfence jansson nettle libmicrohttpd sqlite3 libarchive libutf8proc) -lpthread -lm -o own
     export LD_LIBRARY_PATH=$(pkg-config --variable=libdir ringfence)
     want=$(echo 'where is my parcel' | "$rf" embed --encoder "$tiny")
     [ "$(echo 'where is my parcel' | ./own embed --encoder "$tiny")" = "$want" ]
