@@ -15,9 +15,6 @@
 #define APPLICATION_ID 0x52466e63 /* "RFnc", at byte 68 of the file */
 #define BUSY_MS 10000             /* how long to wait for another writer */
 
-#define TEXT_OF(x) #x
-#define NUMBER(x) TEXT_OF(x)
-
 /* ids are never used again: a label must not end up at another text. */
 static const char tables[] =
     "CREATE TABLE models(id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE,"
@@ -36,10 +33,7 @@ static const char tables[] =
     /* open answers have the label '', which no class can have */
     "CREATE TABLE hours(hour INTEGER NOT NULL, model INTEGER NOT NULL REFERENCES models,"
     " label TEXT NOT NULL, n INTEGER NOT NULL, margin_sum REAL NOT NULL,"
-    " margin_squares REAL NOT NULL, PRIMARY KEY(hour, model, label)) WITHOUT ROWID;"
-    "PRAGMA application_id = " NUMBER(APPLICATION_ID) ";"
-                                                      "PRAGMA user_version = " NUMBER(
-                                                          STORE_VERSION) ";";
+    " margin_squares REAL NOT NULL, PRIMARY KEY(hour, model, label)) WITHOUT ROWID;";
 
 int64_t store_now_ms(void)
 {
@@ -170,8 +164,15 @@ static rf_status make_tables(store *s, rf_error *err)
     if (st != RF_OK)
         return st;
     st = store_number(s, "PRAGMA application_id", &id, err);
-    if (st == RF_OK && id != APPLICATION_ID)
+    if (st == RF_OK && id != APPLICATION_ID) {
+        char kind[100];
+        snprintf(kind, sizeof kind,
+                 "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID,
+                 STORE_VERSION);
         st = store_exec(s, tables, "make the tables", err);
+        if (st == RF_OK)
+            st = store_exec(s, kind, "make the tables", err);
+    }
     return store_end(s, st, err);
 }
 
