@@ -5,6 +5,7 @@
 #include "base/plural.h"
 #include "json_text.h"
 #include "screen.h"
+#include "tsv_field.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -174,27 +175,6 @@ void check_put_json(const check_result *r)
 
 /* ---- A table ----------------------------------------------------------------------- */
 
-/* A field, quoted as the reader of TSV expects it if need be. */
-static rf_status add_field(rf_buffer *line, const char *text, size_t len, char after,
-                           rf_error *err)
-{
-    bool quote = len > 0 && text[0] == '"';
-    for (size_t i = 0; i < len && !quote; i++)
-        quote = text[i] == '\t' || text[i] == '\n' || text[i] == '\r';
-    rf_status st = quote ? rf_buffer_add(line, "\"", 1, err) : RF_OK;
-    for (size_t i = 0, n; i < len && st == RF_OK;
-         i += n) { /* up to a quote, and with it */
-        const char *mark = quote ? memchr(text + i, '"', len - i) : NULL;
-        n = mark ? (size_t)(mark - text) - i + 1 : len - i;
-        st = rf_buffer_add(line, text + i, n, err);
-        if (st == RF_OK && mark)
-            st = rf_buffer_add(line, "\"", 1, err);
-    }
-    if (st == RF_OK && quote)
-        st = rf_buffer_add(line, "\"", 1, err);
-    return st == RF_OK ? rf_buffer_add(line, &after, 1, err) : st;
-}
-
 static rf_status add_row(const check_result *r, const rf_finding *f, size_t row,
                          rf_buffer *line, rf_error *err)
 {
@@ -206,14 +186,15 @@ static rf_status add_row(const check_result *r, const rf_finding *f, size_t row,
         f->suggested == SIZE_MAX ? f->fix : label_at(r, f->suggested);
     snprintf(number, sizeof number, "%zu", rf_dataset_line(r->data, row));
     rf_buffer_clear(line);
-    rf_status st = add_field(line, number, strlen(number), '\t', err);
+    rf_status st = tsv_add_field(line, number, strlen(number), '\t', err);
     if (st == RF_OK)
-        st = add_field(line, kind, strlen(kind), '\t', err);
+        st = tsv_add_field(line, kind, strlen(kind), '\t', err);
     if (st == RF_OK)
-        st = add_field(line, text, len, '\t', err);
+        st = tsv_add_field(line, text, len, '\t', err);
     if (st == RF_OK)
-        st = add_field(line, label, strlen(label), '\t', err);
-    return st == RF_OK ? add_field(line, suggestion, strlen(suggestion), '\n', err) : st;
+        st = tsv_add_field(line, label, strlen(label), '\t', err);
+    return st == RF_OK ? tsv_add_field(line, suggestion, strlen(suggestion), '\n', err)
+                       : st;
 }
 
 static rf_status add_rows(const check_result *r, rf_new_file *file, rf_buffer *line,

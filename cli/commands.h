@@ -15,6 +15,8 @@ extern const command command_fence;
 extern const command command_compare;
 extern const command command_report;
 extern const command command_serve;
+extern const command command_store;
+extern const command command_drift;
 extern const command command_inspect;
 extern const command command_tokenize;
 extern const command command_embed;

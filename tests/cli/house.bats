@@ -72,7 +72,7 @@ C
         -o "$BATS_TEST_TMPDIR/use_static"
     run "$BATS_TEST_TMPDIR/use_static" "$tiny"
     [ "$output" = "$want" ]
-    for page in ringfence ringfence-{check,train,predict,eval,fence,report,inspect,embed,tokenize,encoder,lab}; do
+    for page in ringfence ringfence-{check,train,predict,eval,fence,report,serve,store,drift,inspect,embed,tokenize,encoder,lab}; do
         [ -s "$BATS_TEST_TMPDIR/usr/share/man/man1/$page.1" ]
     done
     "$BATS_TEST_TMPDIR/usr/bin/ringfence" --version

@@ -6,10 +6,10 @@ load helpers
 @test "help lists every command, and each command has its own" {
     run "$rf" --help
     [ "$status" -eq 0 ]
-    for command in check train predict eval fence report serve inspect tokenize embed encoder; do
+    for command in check train predict eval fence report serve store drift inspect tokenize embed encoder; do
         has "$output" "$command"
     done
-    for command in check train predict eval fence report serve inspect tokenize embed encoder; do
+    for command in check train predict eval fence report serve store drift inspect tokenize embed encoder; do
         run "$rf" "$command" --help
         [ "$status" -eq 0 ]
         has "$output" "usage: ringfence $command"
@@ -17,7 +17,7 @@ load helpers
 }
 
 @test "help stays within 90 columns and does not depend on the options before it" {
-    for command in check train predict eval fence report serve inspect tokenize embed encoder; do
+    for command in check train predict eval fence report serve store drift inspect tokenize embed encoder; do
         "$rf" $command --help all >"$BATS_TEST_TMPDIR/help"
         [ "$(awk 'length > 90' "$BATS_TEST_TMPDIR/help" | wc -l)" -eq 0 ]
     done
@@ -96,7 +96,7 @@ load helpers
 }
 
 @test "man pages come from the same tables and are well-formed" {
-    for command in "" check train predict eval fence report serve inspect tokenize embed encoder; do
+    for command in "" check train predict eval fence report serve store drift inspect tokenize embed encoder; do
         "$rf" $command --help-man >"$BATS_TEST_TMPDIR/page.1"
         run man --warnings -l "$BATS_TEST_TMPDIR/page.1"
         [ "$status" -eq 0 ]
