@@ -98,6 +98,13 @@ static bool read_times(request *q)
         }
         q->o.against_hours = (size_t)(ms / STORE_HOUR_MS);
     }
+    if (q->o.model &&
+        (strlen(q->o.model) != 64 || strspn(q->o.model, "0123456789abcdef") != 64)) {
+        screen_complain("drift: --model is \"%s\", wanted the sha256 of a model file: 64 "
+                        "digits; ringfence store stats shows them",
+                        q->o.model);
+        return false;
+    }
     if (q->now && !when_date(q->now, &q->o.now_ms)) {
         screen_complain("drift: --now is \"%s\", wanted a time such as "
                         "2026-11-18T10:00:00Z",

@@ -29,7 +29,7 @@ export async function run() {
     for (const body of ['null', 'true', '3', '"x"', '[]', '["x"]', '[{"text": "x"}]', '{}', '{"top_k": 3}', '{"text": "x", "texts": ["y"]}']) await bad(body, 'bad_request', '');
   });
   await test('JSON: wrong types, each with its pointer', async () => {
-    const wrong = { text: [null, 3, true, [], {}, ['x']], texts: [null, 3, true, {}, 'x'], top_k: [null, 'x', '3', true, [], {}, 1.5], margins: [null, 'x', true, [], {}, 0.5], explain: [null, 'x', 'true', [], {}, 2.5], map: [null, 'x', 1, 0, [], {}], fence: [null, 'x', '1', true, [], {}, 1e7, -1000001], deadline_ms: [null, 'x', true, [], {}, 10.5] };
+    const wrong = { text: [null, 3, true, [], {}, ['x']], texts: [null, 3, true, {}, 'x'], top_k: [null, 'x', '3', true, [], {}, 1.5], margins: [null, 'x', true, [], {}, 0.5], explain: [null, 'x', 'true', [], {}, 2.5], map: [null, 'x', 1, 0, [], {}], store: [null, 'x', 1, 0, [], {}], fence: [null, 'x', '1', true, [], {}, 1e7, -1000001], deadline_ms: [null, 'x', true, [], {}, 10.5] };
     for (const [key, values] of Object.entries(wrong))
       for (const v of values) await bad(JSON.stringify({ ...(key.startsWith('text') ? {} : { text: 'x' }), [key]: v }), 'bad_request', '/' + key);
     for (const v of [null, 3, true, [], {}]) await bad(JSON.stringify({ texts: ['a', 'b', v, 'c'] }), 'bad_request', '/texts/2');

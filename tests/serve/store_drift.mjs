@@ -92,7 +92,7 @@ export async function run() {
     assert.equal(run('--alpha', '1e-9').code, 0);
     assert.equal(run('--model', 'f'.repeat(64)).code, 0);
     assert.equal(runProgram(['drift', file, '--now', '2024-10-10T00:00:00Z']).code, 0);
-    for (const bad of [['--against', 'soon'], ['--against', '30m'], ['--now', 'now'], ['--hours', '0'], ['--alpha', '2']]) assert.equal(run(...bad).code, 2, bad.join(' '));
+    for (const bad of [['--against', 'soon'], ['--against', '30m'], ['--now', 'now'], ['--hours', '0'], ['--alpha', '2'], ['--model', 'x']]) assert.equal(run(...bad).code, 2, bad.join(' '));
     assert.equal(run('--hours', '24', '--against', '12h').code, 2);
     assert.equal(runProgram(['drift', '/no/such.db']).code, 1);
     assert.equal(runProgram(['drift']).code, 2);

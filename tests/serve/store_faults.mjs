@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import { metric, metrics, modelA, modelB, predict, program as executable, scaled, scratch, Server, skip, test, texts, until, within, enough } from './lib.mjs';
+import path from 'node:path';
+import { metric, metrics, modelA, modelB, predict, program as executable, runProgram, root, scaled, scratch, Server, skip, slow, test, texts, until, within, enough } from './lib.mjs';
 import { load } from './load.mjs';
 import { checkStore, intact, newStore, sql, stored, value, wanted } from './store_lib.mjs';
 
@@ -54,7 +55,10 @@ export async function run() {
       await until(async () => { reported = metric(await metrics(s), 'ringfence_store_rows_total'); return reported > scaled(500) || reported; }, 'rows stored');
       await s.kill();
       await Promise.all(clients.map(c => c.done));
+      const seen = runProgram(['store', 'stats', file, '--json']); // reads only, with the -wal file as it was left
+      assert.equal(seen.code, 0, seen.err);
       intact(file);
+      assert.equal(JSON.parse(seen.out).rows, value(file, 'SELECT count(*) FROM texts'));
       const now = value(file, 'SELECT count(*) FROM texts');
       assert.ok(now >= rows + reported, `round ${round}: ${now} rows, ${rows} before and ${reported} reported`);
       assert.equal(value(file, 'SELECT sum(n) FROM hours'), now); // in the same transaction
@@ -114,6 +118,25 @@ export async function run() {
     }
   }
   fs.rmdirSync(disk);
+
+  const library = path.resolve(root, process.env.RF_FAIL_MALLOC ?? 'build/tests/libfail_malloc.so');
+  const starved = 'store: without memory rows are dropped and counted, and nothing else happens';
+  if (slow) skip(starved, 'a sanitizer has its own malloc');
+  else if (!fs.existsSync(library)) skip(starved, `there is no ${library}`);
+  else await test(starved, async () => {
+    const file = newStore(), trigger = scratch(`fail-store-${process.pid}`), all = texts(60, 215);
+    fs.rmSync(trigger, { force: true });
+    const s = await Server.start([modelA, '--store', file, '--store-sample', '1'], { env: { LD_PRELOAD: library, RF_FAIL_FILE: trigger, RF_FAIL_EVERY: '5' } });
+    fs.writeFileSync(trigger, '');
+    await until(async () => { for (const text of all) await s.classify({ text }); return metric(await metrics(s), 'ringfence_store_dropped_total', { reason: 'memory' }) > 20 || 'none dropped'; }, 'rows dropped');
+    fs.rmSync(trigger);
+    for (const text of all) assert.equal((await s.classify({ text })).status, 200);
+    const m = await metrics(s), answers = metric(m, 'ringfence_texts_total');
+    await s.stop();
+    intact(file);
+    assert.equal(value(file, 'SELECT count(*) FROM texts'), answers - metric(m, 'ringfence_store_dropped_total'));
+    assert.equal(value(file, 'SELECT sum(n) FROM hours'), answers - metric(m, 'ringfence_store_uncounted_total'));
+  });
 
   await test('store: two services and exports on one file', async () => {
     const file = newStore(), all = [texts(600, 213), texts(600, 214)], models = [modelA, modelB];

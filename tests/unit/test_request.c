@@ -102,6 +102,7 @@ static void options_of_the_body(void **state)
         assert_int_equal(j->options.map, cases[i].map);
         assert_int_equal(j->single, cases[i].single);
         assert_true(j->fence == 0.0f);
+        assert_false(j->no_store);
         job_detach(j);
     }
     static const struct {
@@ -117,6 +118,26 @@ static void options_of_the_body(void **state)
         assert_true(j->fence == fences[i].fence);
         job_detach(j);
     }
+    for (int keep = 0; keep < 2; keep++) {
+        problem p = {0};
+        job *j = new_job();
+        const char *body = keep ? "{\"store\": true, \"text\": \"a\"}"
+                                : "{\"text\": \"a\", \"store\": false}";
+        assert_true(read_body(j, REQUEST_JSON, body, strlen(body), &p));
+        assert_int_equal(j->no_store, !keep);
+        job_detach(j);
+    }
+}
+
+static void texts_that_are_not_to_be_kept(void **state)
+{
+    (void)state;
+    static const char *const yes[] = {"1", "true", "yes", "", "no", "2"};
+    static const char *const no[] = {NULL, "0", "false", "False"};
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
+        assert_true(request_forbids_store(yes[i]));
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        assert_false(request_forbids_store(no[i]));
 }
 
 static void options_of_the_query(void **state)
@@ -140,15 +161,23 @@ static void options_of_the_query(void **state)
     assert_int_equal(j->options.explain, 7);
     assert_true(j->options.map);
     assert_int_equal(j->deadline_ms, 1);
+    assert_false(j->no_store);
+    assert_true(request_option(j, "store", "false", &limits, &p) && j->no_store);
+    assert_true(request_option(j, "store", "true", &limits, &p) && !j->no_store);
     static const char *const bad[][2] = {
-        {"top_k", "-1"},         {"top_k", "1001"}, {"top_k", ""},
-        {"top_k", NULL},         {"top_k", "1e2"},  {"top_k", "99999999999999999999"},
-        {"top_k", " 1"},         {"top_k", "true"}, {"explain", "0"},
-        {"explain", "101"},      {"map", "1"},      {"map", NULL},
-        {"fence", "1000001"},    {"fence", NULL},   {"fence", ""},
-        {"fence", "1x"},         {"fence", "nan"},  {"fence", "0x1"},
-        {"fence", "--1"},        {"fence", "-1e7"}, {"deadline_ms", "0"},
-        {"deadline_ms", "5001"}, {"text", "a"},     {"", "1"}};
+        {"top_k", "-1"},      {"top_k", "1001"},
+        {"top_k", ""},        {"top_k", NULL},
+        {"top_k", "1e2"},     {"top_k", "99999999999999999999"},
+        {"top_k", " 1"},      {"top_k", "true"},
+        {"explain", "0"},     {"explain", "101"},
+        {"map", "1"},         {"map", NULL},
+        {"store", "0"},       {"store", NULL},
+        {"fence", "1000001"}, {"fence", NULL},
+        {"fence", ""},        {"fence", "1x"},
+        {"fence", "nan"},     {"fence", "0x1"},
+        {"fence", "--1"},     {"fence", "-1e7"},
+        {"deadline_ms", "0"}, {"deadline_ms", "5001"},
+        {"text", "a"},        {"", "1"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         problem q = {0};
         assert_false(request_option(j, bad[i][0], bad[i][1], &limits, &q));
@@ -387,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepted),
         cmocka_unit_test(options_of_the_body),
+        cmocka_unit_test(texts_that_are_not_to_be_kept),
         cmocka_unit_test(options_of_the_query),
         cmocka_unit_test(content_types),
         cmocka_unit_test(streams),
