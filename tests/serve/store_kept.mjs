@@ -104,6 +104,7 @@ export async function run() {
       sql(file, `INSERT OR IGNORE INTO models VALUES(1, 'm', 0); ${row(31 * day, 'ancient-one')} ${row(8 * day, 'old-one')} ${row(6 * day, 'young-one')} INSERT INTO labels(text, label, who, time) VALUES(1, 'x', 'ann', 1);`);
       const s = await Server.start([modelA, '--store', file, '--store-days', '7']);
       await until(async () => metric(await metrics(s), 'ringfence_store_removed_total') === 2 || 'not yet', 'deleting');
+      for (const gone of ['ancient-one', 'old-one']) assert.equal(bytes(file).includes(gone), false, gone);
       assert.deepEqual(sql(file, 'SELECT text FROM texts'), [{ text: 'young-one' }]);
       assert.equal(value(file, 'SELECT count(*) FROM labels'), 0);
       await s.stop();

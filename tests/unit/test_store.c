@@ -350,6 +350,7 @@ static void test_purged_bytes_are_gone(void **state)
     assert_int_equal(store_purge(s, &what, "ann", 9, &removed, NULL), RF_OK);
     assert_int_equal(removed, 100);
     assert_false(on_disk("number") || on_disk("refund"));
+    assert_int_equal(sql("PRAGMA freelist_count"), 0); /* it was written anew */
     assert_int_equal(sql("SELECT count(*) FROM changes"), 3);
     add(service, row(1, "still in use", NULL)); /* by the one that had it open */
     assert_int_equal(sql("SELECT count(*) FROM texts"), 1);
