@@ -20,8 +20,8 @@
  *
  * Contents: status and errors, models, answers, explanations and maps, evaluation,
  * reports, training, labelled data, limits. Beside it: ringfence_improve.h (check data,
- * move fences, learn more, compare models) and ringfence_encoder.h (encoders, features
- * and tokens by themselves).
+ * move fences, learn more, compare models), ringfence_review.h (new classes among
+ * rejected texts) and ringfence_encoder.h (encoders, features and tokens by themselves).
  *
  * Conventions
  *   Text     is UTF-8, given as pointer and length; it need not end in NUL and may hold

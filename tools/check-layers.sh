@@ -2,7 +2,7 @@
 # check-layers.sh [ROOT] - a module may include itself and the modules named before it. File names are
 # unique within the library, and within the programs: archives and backtraces leave out the directory.
 # This line is the dependency diagram of the project, lowest first:
-order="base num settings data text encoder map known open ans methods model answer check stages folds fence train update report"
+order="base num settings data text encoder map known open ans methods model answer check stages folds fence train update review report"
 # The lab sees all of them. The programs see the public header, base/ and their own files;
 # serve/ fills store/, and cli/ starts serve/ and the lab and reads store/.
 

@@ -13,6 +13,7 @@
 #include "small_model.h"
 #include "tiny_model.h"
 #include "ringfence_improve.h"
+#include "ringfence_review.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -407,6 +408,32 @@ static void models(void **state)
     scratch_remove(place);
 }
 
+static rf_status review_texts(rf_error *err)
+{
+    char path[RF_PATH_MAX], text[8][32];
+    const char *texts[8];
+    size_t lens[8];
+    rf_review_options o = rf_review_options_default();
+    o.threads = threads;
+    o.doubt = 1.0;
+    o.min_texts = 2;
+    for (size_t i = 0; i < 8; i++) {
+        texts[i] = text[i];
+        lens[i] = (size_t)snprintf(text[i], sizeof text[i], "%s %zu",
+                                   i % 2 ? "where is order" : "hello you", i / 3);
+    }
+    rf_review *r = rf_review_texts(model, texts, lens, 8, &o, err);
+    rf_status st = status_of(r, err);
+    scratch_path(path, place, "review.html");
+    if (r)
+        st = rf_report_review(r, NULL, path, err);
+    assert_int_equal(files_in(place), st == RF_OK);
+    if (st == RF_OK)
+        assert_int_equal(unlink(path), 0);
+    rf_review_free(r);
+    return st;
+}
+
 /* The default method has more to load and to answer with than small_model. One class has
  * a head. */
 static void models_of_the_default_method(void **state)
@@ -427,6 +454,9 @@ static void models_of_the_default_method(void **state)
     scratch_path(path, place, "model.rf");
     assert_int_equal(rf_model_save(m, path, NULL, NULL), RF_OK);
     fail_each(load_model);
+    assert_int_equal(unlink(path), 0);
+    for (threads = 1; threads <= 2; threads++)
+        fail_each(review_texts);
     scratch_remove(place);
     rf_model_free(m);
     rf_dataset_free(asked);

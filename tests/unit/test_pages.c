@@ -11,6 +11,7 @@
 #include "report/html.h"
 #include "report/svg.h"
 #include "report/svg_parts.h"
+#include "ringfence_review.h"
 #include "scratch.h"
 
 #include <locale.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static size_t occurrences(const char *page, const char *what)
 {
@@ -603,6 +605,55 @@ static void whole_or_not_at_all(void **state)
     rf_model_free(model);
 }
 
+/* ---- A review ---------------------------------------------------------------------- */
+
+static void a_review_escapes_everything(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    char dir[RF_PATH_MAX], path[RF_PATH_MAX], bytes[N][80];
+    const char *texts[N];
+    size_t lens[N];
+    rf_error err = {0};
+    rf_review_options o = rf_review_options_default();
+    rf_report_options title = rf_report_options_default();
+    rf_model *m = tiny_model_new(4, -1000.0f); /* rejects everything */
+    scratch_make(dir);
+    scratch_path(path, dir, "review.html");
+    for (size_t i = 0; i < N; i++) {
+        texts[i] = bytes[i];
+        lens[i] = (size_t)snprintf(bytes[i], sizeof bytes[i],
+                                   "<img src=x onerror=y> & </script>\xff %s %zu",
+                                   i % 2 ? "where is it" : "thank you", i * i);
+    }
+    o.min_texts = 2;
+    title.title = "<b>title</b>";
+    rf_review *r = rf_review_texts(m, texts, lens, N, &o, &err);
+    assert_non_null(r);
+    assert_int_equal(rf_report_review(r, &title, path, &err), RF_OK);
+    char *page = scratch_read(path, NULL);
+    assert_in(page, "&lt;b&gt;title");
+    assert_in(page, "40 were rejected");
+    assert_in(page, "&lt;img src=x onerror=y&gt; &amp; &lt;/script&gt;" BAD);
+    assert_null(strstr(page, "<img"));
+    assert_int_equal(occurrences(page, "</script>"), 1);
+    assert_int_equal(occurrences(page, "class=\"card\""), rf_review_groups(r));
+    assert_int_equal(occurrences(page, "<tr><td class=\"n\">"), rf_review_groups(r));
+    rf_review_free(r);
+    free(page);
+    assert_int_equal(unlink(path), 0);
+    r = rf_review_texts(m, texts, lens, 0, NULL, &err); /* of nothing */
+    assert_int_equal(rf_report_review(r, NULL, path, &err), RF_OK);
+    page = scratch_read(path, NULL);
+    assert_in(page, "No group of them looks like a new class.");
+    free(page);
+    scratch_path(path, dir, "no/such/place.html");
+    assert_int_equal(rf_report_review(r, NULL, path, &err), RF_ERR_MISSING);
+    rf_review_free(r);
+    rf_model_free(m);
+    scratch_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -619,6 +670,7 @@ int main(void)
         cmocka_unit_test(confidence_and_promise),
         cmocka_unit_test(odd_test_sets),
         cmocka_unit_test(whole_or_not_at_all),
+        cmocka_unit_test(a_review_escapes_everything),
     };
     return cmocka_run_group_tests_name("pages", tests, NULL, NULL);
 }
