@@ -4,14 +4,13 @@
 
 #include "base/json.h"
 #include "data_options.h"
+#include "learning.h"
 #include "ringfence_improve.h"
 #include "screen.h"
 #include "train_progress.h"
-#include "update_text.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define OWN_OPTIONS 8
 #define EDITS_MAX (4 * TEXTS_MAX)
@@ -95,18 +94,6 @@ static rf_status read_edits(update_job *j, rf_error *err)
 
 /* ---- The update -------------------------------------------------------------------- */
 
-static int show_progress(void *user, const rf_train_event *e)
-{
-    (void)user;
-    static const char *const names[] = {
-        [RF_STAGE_ENCODE] = "encoding new texts", [RF_STAGE_KNOWN] = "classifier",
-        [RF_STAGE_FEATURES] = "features",         [RF_STAGE_OPEN] = "classes",
-        [RF_STAGE_FOLDS] = "placing the fence",   [RF_STAGE_MAP] = "map"};
-    if (e->total > 0)
-        screen_progress_line(false, "%s: %zu of %zu", names[e->stage], e->done, e->total);
-    return train_progress_signal();
-}
-
 static rf_status read_input(update_job *j, rf_error *err)
 {
     rf_status st = command_can_write(j->output, err);
@@ -125,36 +112,6 @@ static rf_status read_input(update_job *j, rf_error *err)
     return st;
 }
 
-/* As it was: with or without encoder and texts. */
-static rf_status save(update_job *j, rf_error *err)
-{
-    rf_model_summary s;
-    rf_save_options o = rf_save_options_default();
-    rf_model_summarize(j->before, &s);
-    o.slim = !s.encoder_contained;
-    o.keep_examples = s.kept_texts;
-    return rf_model_save(j->after, j->output, &o, err);
-}
-
-static rf_status show_report(const update_job *j, rf_error *err)
-{
-    struct stat s;
-    if (j->json) {
-        puts(j->report);
-        return RF_OK;
-    }
-    json_t *report = rf_json_object(j->report, strlen(j->report), "the report", err);
-    if (!report)
-        return err->code;
-    update_text_put(report);
-    if (stat(j->output, &s) == 0)
-        printf("\n%s: %zu classes, %.1f MB, in %.1f s\n", j->output,
-               rf_model_classes(j->after), (double)s.st_size / 1e6,
-               json_number_value(json_object_get(report, "seconds")));
-    json_decref(report);
-    return RF_OK;
-}
-
 static rf_status update(update_job *j, rf_error *err)
 {
     rf_status st = read_input(j, err);
@@ -163,13 +120,13 @@ static rf_status update(update_job *j, rf_error *err)
     train_progress_catch_signals();
     j->o.dev = j->dev;
     j->o.seed = j->seed;
-    j->o.progress = show_progress;
+    j->o.progress = learning_progress;
     j->after = rf_update(j->before, j->rows, &j->o, &j->report, err);
     screen_progress_end();
     if (!j->after)
         return err->code;
-    st = save(j, err);
-    return st == RF_OK ? show_report(j, err) : st;
+    st = learning_save(j->before, j->after, j->output, err);
+    return st == RF_OK ? learning_show(j->report, j->json, j->after, j->output, err) : st;
 }
 
 static int finish(update_job *j, rf_status st, const rf_error *err)

@@ -14,6 +14,8 @@ extern const command command_eval;
 extern const command command_fence;
 extern const command command_compare;
 extern const command command_report;
+extern const command command_review;
+extern const command command_accept;
 extern const command command_serve;
 extern const command command_store;
 extern const command command_drift;

@@ -154,7 +154,23 @@ await test('a comparison: its figures, classes and changed texts, nothing hostil
   await shot(page, 'compare');
 }));
 
-for (const name of ['test', 'compare', 'gallery'])
+await test('a review: its groups and texts, links that work, nothing hostile', () => look('review', desktop, async page => {
+  const want = fs.readFileSync(path.join(dir, 'review.jsonl'), 'utf8').split('\n').filter(l => l).map(l => JSON.parse(l));
+  const groups = new Set(want.map(x => x.group).filter(g => g));
+  assert.ok(groups.size > 2);
+  assert.equal(await page.locator('.card').count(), groups.size);
+  assert.equal(await page.locator('[aria-label="Groups"] tbody tr').count(), groups.size);
+  assert.equal(await page.locator('#g1 li').count(), want.filter(x => x.group === 1).length);
+  assert.ok(squeeze(await page.locator('#g1 li').first().textContent()).startsWith(squeeze(want[0].text.slice(0, 20))));
+  assert.equal(await page.locator('[aria-label="Probably known"] tbody tr').count(), Math.min(300, want.filter(x => x.kind === 'probably-known').length));
+  await page.locator('[aria-label="Groups"] a').nth(1).click();
+  assert.ok(await page.locator('#g2').evaluate(e => Math.abs(e.getBoundingClientRect().top) < 5 || scrollY + innerHeight >= document.documentElement.scrollHeight - 5));
+  assert.equal(await page.evaluate(() => window.hit), undefined);
+  assert.equal(await page.locator('main img, main script').count(), 0);
+  await shot(page, 'review');
+}));
+
+for (const name of ['test', 'compare', 'review', 'gallery'])
   for (const width of [360, 320, 768])
     await test(`${name}: nothing sticks out of a screen of ${width} pixels`, () => look(name, { ...phone, viewport: { width, height: 740 } }, async page => {
       await openAll(page);
@@ -165,7 +181,7 @@ for (const name of ['test', 'compare', 'gallery'])
     }));
 
 for (const [name, options] of Object.entries({ light: desktop, dark }))
-  for (const file of ['test', 'compare', 'gallery'])
+  for (const file of ['test', 'compare', 'review', 'gallery'])
     await test(`${file}: text has contrast, ${name}`, () => look(file, options, async page => {
       await openAll(page);
       const { seen, bad } = await page.evaluate(lowContrast);

@@ -44,6 +44,8 @@ grep -v '"label":"sizes"' "$out/train.jsonl" >"$out/fewer.jsonl"
 "$rf" train "$out/fewer.jsonl" --encoder "$tiny" --epochs 8 --batch 16 --known-rate 0.01 \
     --encoder-rate 0.001 --head-steps 20 --negatives 32 --seed 3 --quiet -o "$out/other.rf" >&2
 "$rf" compare "$out/sample.rf" "$out/other.rf" "$out/test.jsonl" --html "$out/compare.html" --json >"$out/compare.json"
+"$rf" review "$out/sample.rf" "$out/test.jsonl" --doubt 1 --min-texts 2 -o "$out/review.html" 2>/dev/null
+"$rf" review "$out/sample.rf" "$out/test.jsonl" --doubt 1 --min-texts 2 -o "$out/review.jsonl" 2>/dev/null
 RF_GALLERY="$out/gallery.html" build/tests/test_pages >/dev/null 2>&1
 
 exec node tests/pages/pages.mjs "$browser" "$out"
