@@ -153,7 +153,8 @@ static drift_test test_cells(const drift_table *t, const size_t *cell_of, size_t
     return drift_shares(cells, t->n_blocks, n, cells + rows * n);
 }
 
-static rf_status test_classes(drift_report *r, rf_error *err)
+/* cell_of: [n_classes + 1], cells: [n_blocks + 2, n_classes + 1] */
+static void judge_classes(drift_report *r, size_t *cell_of, double *cells)
 {
     const drift_table *t = &r->table;
     size_t width = t->n_classes + 1, rows = t->n_blocks + 1, pooled, n = 0;
@@ -162,27 +163,32 @@ static rf_status test_classes(drift_report *r, rf_error *err)
         before += sum_row(t->counts + i * width, t->n_classes);
     const char *why =
         why_not(after, filled_blocks(t->counts, t->n_blocks, t->n_classes, width));
-    size_t *cell_of = calloc(width, sizeof *cell_of);
-    double *cells = calloc((rows + 1) * width, sizeof *cells);
-    rf_status st = cell_of && cells ? RF_OK
-                                    : rf_fail_nomem(err, rows * width * sizeof *cells,
-                                                    "counts of classes");
-    if (st == RF_OK && !why && (n = pool_classes(t, after, cell_of, &pooled)) > 1) {
+    if (!why && (n = pool_classes(t, after, cell_of, &pooled)) > 1) {
         /* Correlated answers say as much as fewer independent ones: pool by those. */
         double rho = test_cells(t, cell_of, n, cells).spread;
         n = pool_classes(t, after / (1.0 + (after - 1.0) * rho), cell_of, &pooled);
     }
-    if (st == RF_OK && n < 2)
+    if (n < 2) {
         r->classes = no_test(why ? why : one_class, before, after);
-    else if (st == RF_OK) {
-        r->classes = test_cells(t, cell_of, n, cells);
-        r->classes.before = before;
-        r->classes.after = after;
-        find_top(r, cells + rows * n, cells + t->n_blocks * n, n, cell_of, pooled);
+        return;
     }
+    r->classes = test_cells(t, cell_of, n, cells);
+    r->classes.before = before;
+    r->classes.after = after;
+    find_top(r, cells + rows * n, cells + t->n_blocks * n, n, cell_of, pooled);
+}
+
+static rf_status test_classes(drift_report *r, rf_error *err)
+{
+    size_t width = r->table.n_classes + 1, cells_n = (r->table.n_blocks + 2) * width;
+    size_t *cell_of = calloc(width, sizeof *cell_of);
+    double *cells = calloc(cells_n, sizeof *cells);
+    bool ok = cell_of && cells;
+    if (ok)
+        judge_classes(r, cell_of, cells);
     free(cell_of);
     free(cells);
-    return st;
+    return ok ? RF_OK : rf_fail_nomem(err, cells_n * sizeof *cells, "counts of classes");
 }
 
 /* ---- All three --------------------------------------------------------------------- */

@@ -88,11 +88,11 @@ rf_status store_step_once(store *s, sqlite3_stmt *q, const char *doing, rf_error
 rf_status store_number(store *s, const char *sql, int64_t *out, rf_error *err)
 {
     sqlite3_stmt *q = store_prepare(s, sql, err);
+    *out = 0;
     if (!q)
         return err->code;
     int code = sqlite3_step(q);
     rf_status st = RF_OK;
-    *out = 0;
     if (code == SQLITE_ROW)
         *out = sqlite3_column_int64(q, 0);
     else if (code != SQLITE_DONE)
