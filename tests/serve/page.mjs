@@ -564,6 +564,21 @@ await test('the policy allows the page and nothing else', () => visit(main, wide
   await page.evaluate(() => { const e = document.createElement('script'); e.textContent = 'window.hit=1'; document.body.append(e); });
 }, /Content Security Policy|policy: (connect|script)-src|ERR_|violates/));
 
+await test('the page says whether texts are kept', async () => {
+  await visit(main, wide, async page => {
+    await ready(page);
+    assert.doesNotMatch(await page.locator('#foot').innerText(), /keeps/);
+  });
+  for (const [options, words] of [[[], 'The server keeps texts that it classifies.'], [['--store-hash'], 'The server keeps hashes of texts that it classifies.']]) {
+    const server = await serve('sample.rf', undefined, '--store', path.join(dir, 'kept.db'), ...options);
+    await visit(server, wide, async page => {
+      await ready(page);
+      await until(words, async () => (await page.locator('#foot').innerText()).includes(words));
+    });
+    await kill(server);
+  }
+});
+
 await test('the server stops with exit code 0', async () => {
   const ended = new Promise(r => main.child.on('exit', (code, signal) => r(signal ?? code)));
   main.child.kill('SIGTERM');
