@@ -462,6 +462,67 @@ static void threads_change_nothing(void **state)
     bench_release(&three);
 }
 
+/* Of all pairs of a known and a hidden text, the share in which the known one has the
+ * larger margin, in per cent. */
+static double count_pairs(const rf_outcomes *folds, size_t n)
+{
+    double right = 0.0, pairs = 0.0;
+    for (size_t f = 0; f < n; f++)
+        for (size_t i = 0; i < folds[f].n; i++)
+            for (size_t g = 0; g < n; g++)
+                for (size_t k = 0; k < folds[g].n; k++) {
+                    const rf_outcome *a = &folds[f].row[i], *b = &folds[g].row[k];
+                    if (a->hidden || !b->hidden)
+                        continue;
+                    double over = (double)(a->margin[0] - b->margin[0]);
+                    right += over > 0.0 ? 1.0 : over < 0.0 ? 0.0 : 0.5;
+                    pairs += 1.0;
+                }
+    return 100.0 * right / pairs;
+}
+
+/* With few rows the folds choose between tuned layers and the encoder as it came. The
+ * second rate teaches the layers so much nonsense that they lose. */
+static void tuned_layers_must_be_better(void **state)
+{
+    (void)state;
+    static const float rates[] = {0.001f, 0.03f};
+    size_t frozen = 0;
+    for (size_t r = 0; r < 2; r++) {
+        bench b;
+        rf_cross_fit c;
+        rf_fold_plan plan;
+        rf_outcomes with[2][RF_CROSS_FOLDS] = {0};
+        bench_make(&b, 2, NULL);
+        b.t.s.encoder_rate = rates[r];
+        assert_int_equal(rf_fold_plan_cross(&plan, &b.t, NULL), RF_OK);
+        assert_int_equal(rf_fold_plan_chain(&plan, &b.t, NULL), RF_OK);
+        for (size_t f = 0; f < plan.folds; f++) {
+            rf_fold fold;
+            assert_int_equal(rf_fold_begin(&fold, &b.t, &plan, f, NULL, NULL), RF_OK);
+            for (size_t i = 0; i < 2; i++) {
+                rf_settings s = b.t.s;
+                s.blend = i == 0 ? 0.5f : 0.0f;
+                assert_int_equal(rf_fold_try(&fold, &s, &with[i][f]), RF_OK);
+            }
+            rf_fold_end(&fold);
+        }
+        double gain = count_pairs(with[0], plan.folds) - count_pairs(with[1], plan.folds);
+        assert_true(fabs(gain - 0.5) > 1e-3); /* the rule is not on the edge */
+        assert_int_equal(rf_cross_fit_run(&c, &b.t), RF_OK);
+        assert_true(b.t.s.blend == (gain > 0.5 ? 0.5f : 0.0f));
+        frozen += gain <= 0.5;
+        for (size_t f = 0; f < plan.folds; f++) {
+            rf_outcomes_release(&with[0][f]);
+            rf_outcomes_release(&with[1][f]);
+        }
+        rf_cross_fit_release(&c);
+        rf_fold_plan_release(&plan);
+        bench_release(&b);
+    }
+    assert_int_equal(frozen, 1); /* both happened */
+}
+
 /* fence_offset moves the fence that the folds found: confidence and expectations are for
  * the place where it ends up. */
 static void a_requested_offset_counts(void **state)
@@ -511,6 +572,7 @@ int main(void)
         cmocka_unit_test(folds_learn_only_from_their_rows),
         cmocka_unit_test(outcomes_are_those_of_the_plan),
         cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(tuned_layers_must_be_better),
         cmocka_unit_test(a_requested_offset_counts),
         cmocka_unit_test(reasons_against_folds),
     };
