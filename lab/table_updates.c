@@ -183,6 +183,7 @@ size_t rf_table_updates(const rf_lab *lab)
             "row at once. Both answer the whole test file, where the labels of all other "
             "classes are open. Means over n seeds, differences with their standard "
             "deviation. Seconds, CPU seconds and trained heads are means over the "
-            "updates since the row above; \"longest\" is the longest of them.");
+            "updates since the point measured before; \"longest\" is the longest of "
+            "them.");
     return rows;
 }
