@@ -39,6 +39,12 @@ static int do_update(const char *const *words, lab_options *o)
     return lab_update(&o->run);
 }
 
+static int do_discover(const char *const *words, lab_options *o)
+{
+    (void)words;
+    return lab_discover(&o->run);
+}
+
 static int do_table(const char *const *words, lab_options *o)
 {
     char *text = NULL;
@@ -103,6 +109,7 @@ static const struct verb {
     {"run", 0, do_run, {.name = "lab run", .synopsis = "[OPTIONS]"}},
     {"sweep", 1, do_sweep, {.name = "lab sweep", .synopsis = "SETTING [OPTIONS]"}},
     {"update", 0, do_update, {.name = "lab update", .synopsis = "[OPTIONS]"}},
+    {"discover", 0, do_discover, {.name = "lab discover", .synopsis = "[OPTIONS]"}},
     {"table", 1, do_table, {.name = "lab table", .synopsis = "DIR [OPTIONS]"}},
     {"report", 1, do_report, {.name = "lab report", .synopsis = "DIR -o FILE [OPTIONS]"}},
 };
@@ -190,7 +197,8 @@ static bool is_for(const struct verb *v, const char *name)
         return table;
     if (v->run == do_report)
         return report || is_one_of(name, report_too);
-    /* a sweep makes variants of its values; updates are of one method */
+    /* a sweep makes variants of its values; updates are of one method, and groups need no
+     * open texts */
     static const char *const run_alone[] = {"variants", "rows", NULL};
     static const char *const not_updates[] = {"ratios", "methods", "open-texts", NULL};
     static const char *const update_alone[] = {"from", "to", "every", NULL};
@@ -198,6 +206,9 @@ static bool is_for(const struct verb *v, const char *name)
     if ((v->run != do_run && is_one_of(name, run_alone)) ||
         (update && is_one_of(name, not_updates)) ||
         (!update && is_one_of(name, update_alone)))
+        return false;
+    static const char *const not_discover[] = {"open-texts", "dry-run", NULL};
+    if (v->run == do_discover && is_one_of(name, not_discover))
         return false;
     return !table && !report && (v->run == do_sweep || strcmp(name, "values") != 0);
 }
@@ -247,7 +258,8 @@ static int run_command(const command *self, int argc, char **argv)
 
 const command command_lab = {
     .name = "lab",
-    .synopsis = "run | sweep SETTING | update | table DIR | report DIR -o FILE [OPTIONS]",
+    .synopsis = "run | sweep SETTING | update | discover | table DIR | "
+                "report DIR -o FILE [OPTIONS]",
     .summary = "Experiments: methods compared under the published protocol.",
     .details =
         "run     trains and tests each method on each set, share of known classes and\n"
@@ -262,6 +274,12 @@ const command command_lab = {
         "        all of them at once: lines of OUT/updates.jsonl. Ctrl-C stops; the "
         "same\n"
         "        command resumes.\n"
+        "discover  clusters the test texts of known and unknown classes by the features\n"
+        "        of each training: as many clusters as classes, and as many as it "
+        "finds.\n"
+        "        Accuracy, NMI and ARI, on all texts and on those of unknown classes, "
+        "go\n"
+        "        to standard output and OUT/discover.jsonl.\n"
         "table   the runs of DIR/runs.jsonl as tables, published numbers beside them:\n"
         "        main        accuracy and F1 of each method, mean over seeds\n"
         "        known-open  F1 of known classes and of open\n"

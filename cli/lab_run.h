@@ -28,4 +28,7 @@ int lab_run(lab_request *r, const char *sweep);
 /* Measures updates; returns the exit code. */
 int lab_update(lab_request *r);
 
+/* Clusters test texts (lab_discover.c); returns the exit code. */
+int lab_discover(lab_request *r);
+
 #endif

@@ -66,6 +66,7 @@
     /* the lab */                                                                        \
     ROW(LAB_FEW_ROWS, FIRST, 0x666577, NULL)              /* class */                    \
     ROW(LAB_UNEVEN_ROWS, FIRST, RF_STREAM_2_40(11), NULL) /* class */                    \
+    ROW(LAB_CLUSTERS, FIRST, RF_STREAM_2_40(14), NULL)    /* start of k-means */         \
     ROW(LAB_NEGATIVES, LABEL, RF_STREAM_2_40(7), NULL)
 
 typedef enum rf_stream {

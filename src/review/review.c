@@ -9,8 +9,6 @@
 
 #define DOUBT 0.6
 #define MIN_TEXTS 5
-#define LOW_LEVEL 0.05 /* of the cosine, whatever the classes are like */
-#define HIGH_LEVEL 0.95
 #define AT_ONCE 2048 /* texts between two reports of progress */
 
 void rf_review_options_init(rf_review_options *options, size_t struct_size)
@@ -111,12 +109,12 @@ static rf_status group_texts(rf_reviewing *r)
         return rf_fail_nomem(r->err, r->n * sizeof *r->group_of, "groups");
     for (size_t i = 0; i < r->n; i++) {
         r->group_of[i] = RF_NO_GROUP;
-        r->fit_of[i] = (float)rf_class_similarity(
-            r->model, rf_questioned_at(r, i)->class_index, rf_reviewing_feature(r, i));
+        r->fit_of[i] = (float)rf_class_similarity(&r->model->stats,
+                                                  rf_questioned_at(r, i)->class_index,
+                                                  rf_reviewing_feature(r, i));
     }
-    rf_class_scale(r->model, &r->within, &r->between);
-    double level = 0.5 * (r->within + r->between);
-    s->level = level < LOW_LEVEL ? LOW_LEVEL : level > HIGH_LEVEL ? HIGH_LEVEL : level;
+    rf_class_scale(&r->model->stats, &r->within, &r->between);
+    s->level = rf_class_level(r->within, r->between);
     gather(r);
     if (r->points == 0)
         return RF_OK;

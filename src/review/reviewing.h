@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/team.h"
 #include "model/model.h"
+#include "review/class_scale.h"
 #include "review/grouping.h"
 #include "ringfence_review.h"
 
@@ -55,7 +56,7 @@ typedef struct rf_reviewing {
     uint32_t *group_of; /* [n] of the first of each kind; RF_NO_GROUP */
     float *fit_of;      /* [n] likewise */
     rf_grouping g;
-    double within, between; /* mean cosines of known classes; see class_scale.c */
+    double within, between; /* mean cosines of known classes; see class_scale.h */
     rf_review *out;
 } rf_reviewing;
 
@@ -75,12 +76,6 @@ rf_status rf_reviewing_progress(rf_reviewing *r, const char *fmt, ...)
 
 /* Fills same, empty and point. */
 rf_status rf_reviewing_find_copies(rf_reviewing *r);
-
-/* How similar texts of a class are to each other, on average over the classes, and to
- * those of the most similar other class: mean cosines. */
-void rf_class_scale(const rf_model *m, double *within, double *between);
-/* The mean cosine of a feature of unit length with the texts of a class. */
-double rf_class_similarity(const rf_model *m, size_t class_index, const float *unit);
 
 /* Names for the groups; group [n] of the texts of data, RF_NO_GROUP for none. No two are
  * equal, nor is one a class of m. */

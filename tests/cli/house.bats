@@ -85,7 +85,7 @@ C
     mkdir -p alone/src objects
     cp -r "$root/cli" "$root/serve" "$root/store" alone/
     cp -r "$root/src/base" alone/src/
-    rm alone/cli/cmd_lab.c alone/cli/lab_run.[ch]
+    rm alone/cli/cmd_lab.c alone/cli/lab_*.[ch]
     ls alone/cli/*.c alone/serve/*.c alone/store/*.c alone/src/base/*.c "$root"/build/asset_*.c |
         xargs -P "$(nproc)" -I '{}' sh -c 'cc -std=c11 -O0 -D_POSIX_C_SOURCE=200809L -DRF_WITHOUT_LAB -Ialone \
             -Ialone/src -Ialone/serve -Ialone/store -Ialone/cli $(pkg-config --cflags ringfence jansson nettle libmicrohttpd sqlite3) \

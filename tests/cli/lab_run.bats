@@ -230,3 +230,22 @@ update() { # options of ringfence lab update
     [ "$status" -eq 1 ]
     has "$complaint" "out/cache/"
 }
+
+@test "discover: clusters with the number given and found; the same again" {
+    run_apart lab discover --out out --seeds 0-1 --threads 1
+    echo "$complaint"
+    [ "$status" -eq 0 ]
+    [ "$(wc -l <<<"$output")" -eq 5 ]
+    [ "$(grep -c 'given' <<<"$output")" -eq 2 ]
+    # 16 of the 20 test rows are of a class; 4 classes, 2 of them known
+    [ "$(jq -s 'map(select(.texts == 16 and .unknown_texts == 8 and .classes == 4 and .known == 2)) | length' out/discover.jsonl)" -eq 2 ]
+    [ "$(jq -s 'map(select(.all.accuracy >= 25 and .all.accuracy <= 100)) | length' out/discover.jsonl)" -eq 2 ]
+    cp out/discover.jsonl before
+    rm -r out
+    lab discover --out out --seeds 0-1 --threads 3 >/dev/null
+    cmp before out/discover.jsonl
+    run_apart lab discover --out out --variants rho=1
+    [ "$status" -eq 2 ]
+    run_apart "$rf" lab discover --data data
+    [ "$status" -eq 2 ]
+}

@@ -1,0 +1,262 @@
+/* discover.c - clusters the test texts of each experiment and measures the result */
+#include "lab/discover.h"
+
+#include "base/file.h"
+#include "base/json_text.h"
+#include "base/memory.h"
+#include "lab/experiment.h"
+#include "lab/kmeans.h"
+#include "lab/plan.h"
+#include "num/vectors.h"
+#include "review/class_scale.h"
+#include "review/grouping.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RESTARTS 10
+#define MOST_STEPS 100
+#define LEAST_SHARE 0.1 /* of a typical group, to count as a class */
+
+typedef struct discovering {
+    rf_lab_context context;
+    rf_plan plan;
+    rf_text lines; /* of discover.jsonl */
+    rf_discovery_done done;
+    void *user;
+    rf_error *err;
+} discovering;
+
+/* The texts of one experiment. */
+typedef struct test_texts {
+    size_t n, width;
+    float *points;   /* [n, width] of unit length */
+    uint32_t *truth; /* [n] class of the training file */
+    bool *open;      /* [n] of an unknown class */
+    uint32_t *cluster;
+} test_texts;
+
+/* ---- The number of classes --------------------------------------------------------- */
+
+rf_status rf_discover_count(const float *points, size_t n, size_t width, double level,
+                            rf_team *team, size_t *count, rf_error *err)
+{
+    rf_grouping g;
+    double squares = 0.0, in_groups = 0.0;
+    rf_status st = rf_grouping_make(&g, points, n, width, level, 2, team, err);
+    *count = 0;
+    if (st != RF_OK)
+        return st;
+    for (size_t k = 0; k < g.groups; k++) {
+        squares += (double)g.size[k] * (double)g.size[k];
+        in_groups += (double)g.size[k];
+    }
+    squares += (double)n - in_groups; /* a point in no group is one of size 1 */
+    for (size_t k = 0; k < g.groups; k++)
+        *count += (double)g.size[k] >= LEAST_SHARE * squares / (double)n;
+    *count = *count ? *count : 1;
+    rf_grouping_release(&g);
+    return RF_OK;
+}
+
+/* ---- The texts --------------------------------------------------------------------- */
+
+static void texts_release(test_texts *t)
+{
+    free(t->points);
+    free(t->truth);
+    free(t->open);
+    free(t->cluster);
+}
+
+/* The class of the training file with this name, SIZE_MAX if there is none. */
+static size_t class_named(const rf_dataset *train, const char *label)
+{
+    size_t low = 0, high = rf_dataset_classes(train); /* in byte order */
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = strcmp(rf_dataset_label(train, mid, NULL), label);
+        if (order == 0)
+            return mid;
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return SIZE_MAX;
+}
+
+static rf_status take_texts(const discovering *d, const rf_experiment *e, test_texts *t)
+{
+    const rf_dataset *train = d->context.set.data[RF_LAB_TRAIN];
+    const rf_dataset *test = d->context.set.data[RF_LAB_TEST];
+    const rf_split_rows *rows = &e->split.test;
+    size_t floats;
+    t->width = e->stage1.width;
+    if (!rf_size_mul(rows->n + 1, t->width, &floats))
+        floats = SIZE_MAX / 8;
+    t->points = rf_floats_new(floats);
+    t->truth = calloc(rows->n + 1, sizeof *t->truth);
+    t->open = calloc(rows->n + 1, sizeof *t->open);
+    t->cluster = calloc(rows->n + 1, sizeof *t->cluster);
+    if (!t->points || !t->truth || !t->open || !t->cluster)
+        return rf_fail_nomem(d->err, floats * sizeof *t->points, "test texts");
+    for (size_t i = 0; i < rows->n; i++) {
+        size_t class = class_named(
+            train, rf_dataset_label(test, rf_dataset_class(test, rows->row[i]), NULL));
+        if (class == SIZE_MAX)
+            continue;
+        rf_rows_normalise(t->points + t->n * t->width,
+                          e->stage1.z[RF_LAB_TEST] + i * t->width, 1, t->width);
+        t->truth[t->n] = (uint32_t) class;
+        t->open[t->n++] = rows->class_index[i] == e->split.classes;
+    }
+    return RF_OK;
+}
+
+/* ---- One experiment ---------------------------------------------------------------- */
+
+static rf_status cluster(const discovering *d, test_texts *t, const rf_discovery *out,
+                         size_t clusters, rf_agreement *all, rf_agreement *open)
+{
+    const rf_kmeans_options o = {clusters, RESTARTS, MOST_STEPS, out->seed};
+    rf_status st = rf_kmeans(t->points, t->n, t->width, &o, t->cluster, NULL,
+                             d->context.team, d->err);
+    if (st == RF_OK)
+        st = rf_agreement_make(all, t->truth, out->classes, t->cluster, clusters, NULL,
+                               t->n, d->err);
+    if (st == RF_OK)
+        st = rf_agreement_make(open, t->truth, out->classes, t->cluster, clusters,
+                               t->open, t->n, d->err);
+    return st;
+}
+
+static rf_status find_number(const discovering *d, const rf_experiment *e,
+                             const test_texts *t, size_t *count)
+{
+    rf_class_stats stats = {0};
+    double within, between;
+    rf_status st =
+        rf_class_stats_init(&stats, e->stage1.z[RF_LAB_TRAIN], e->split.train.class_index,
+                            e->split.train.n, t->width, e->split.classes, d->err);
+    if (st == RF_OK) {
+        rf_class_scale(&stats, &within, &between);
+        st = rf_discover_count(t->points, t->n, t->width, rf_class_level(within, between),
+                               d->context.team, count, d->err);
+    }
+    rf_class_stats_release(&stats);
+    return st;
+}
+
+static rf_status measure(const discovering *d, const rf_experiment *e, rf_discovery *out)
+{
+    test_texts t = {0};
+    rf_status st = take_texts(d, e, &t);
+    out->texts = t.n;
+    out->classes = rf_dataset_classes(d->context.set.data[RF_LAB_TRAIN]);
+    out->known = e->split.classes;
+    for (size_t i = 0; i < t.n; i++)
+        out->unknown_texts += t.open[i];
+    if (st == RF_OK && t.n < out->classes)
+        st = rf_fail(d->err, RF_ERR_FORMAT, 0,
+                     "%s: found %zu test texts of %zu classes, wanted more texts than "
+                     "classes",
+                     out->set, t.n, out->classes);
+    if (st == RF_OK)
+        st = cluster(d, &t, out, out->classes, &out->all, &out->open);
+    if (st == RF_OK)
+        st = find_number(d, e, &t, &out->found);
+    if (st == RF_OK)
+        st = cluster(d, &t, out, out->found, &out->found_all, &out->found_open);
+    texts_release(&t);
+    return st;
+}
+
+/* ---- Results ----------------------------------------------------------------------- */
+
+static void put_agreement(rf_text *t, const char *name, const rf_agreement *a)
+{
+    rf_text_format(t, ", \"%s\": {\"accuracy\": ", name);
+    rf_text_float(t, (float)a->accuracy);
+    rf_text_put(t, ", \"nmi\": ");
+    rf_text_float(t, (float)a->nmi);
+    rf_text_put(t, ", \"ari\": ");
+    rf_text_float(t, (float)a->ari);
+    rf_text_put(t, "}");
+}
+
+static rf_status record(discovering *d, const rf_discovery *out)
+{
+    char path[RF_PATH_MAX];
+    rf_new_file file = {0};
+    rf_text *t = &d->lines;
+    rf_text_put(t, "{\"set\": ");
+    rf_text_name(t, out->set);
+    rf_text_put(t, ", \"ratio\": ");
+    rf_text_float(t, (float)out->ratio);
+    rf_text_format(t, ", \"seed\": %llu, \"method\": \"%s\", \"encoder\": ",
+                   (unsigned long long)out->seed, out->method);
+    rf_text_name(t, d->context.encoder);
+    rf_text_format(t,
+                   ", \"texts\": %zu, \"unknown_texts\": %zu, \"classes\": %zu, "
+                   "\"known\": %zu",
+                   out->texts, out->unknown_texts, out->classes, out->known);
+    put_agreement(t, "all", &out->all);
+    put_agreement(t, "unknown", &out->open);
+    rf_text_format(t, ", \"classes_found\": %zu", out->found);
+    put_agreement(t, "found_all", &out->found_all);
+    put_agreement(t, "found_unknown", &out->found_open);
+    rf_text_put(t, "}\n");
+    if (t->status != RF_OK)
+        return rf_fail_nomem(d->err, t->buffer.len, "results");
+    rf_status st = rf_path_join(path, d->context.o->out, "discover.jsonl", d->err);
+    if (st == RF_OK)
+        st = rf_new_file_open(&file, path, d->err);
+    if (st == RF_OK)
+        st = rf_new_file_add(&file, t->buffer.data, t->buffer.len, d->err);
+    if (st == RF_OK)
+        st = rf_new_file_commit(&file, d->err);
+    rf_new_file_abandon(&file);
+    return st;
+}
+
+static rf_status run_one(discovering *d, const rf_planned *p)
+{
+    rf_experiment e = {
+        .ratio = p->ratio, .seed = p->seed, .method = p->method, .variant = ""};
+    rf_discovery out = {.set = d->plan.sets[p->set],
+                        .ratio = p->ratio,
+                        .seed = p->seed,
+                        .method = p->method->name};
+    rf_status st = rf_lab_context_use(&d->context, out.set, d->err);
+    if (st == RF_OK)
+        st = rf_experiment_begin(&d->context, &e, d->err);
+    if (st != RF_OK)
+        return st;
+    st = measure(d, &e, &out);
+    rf_experiment_end(&e);
+    if (st == RF_OK)
+        st = record(d, &out);
+    if (st == RF_OK && d->done && d->done(d->user, &out) != 0)
+        st = rf_fail(d->err, RF_ERR_STOPPED, 0, "the lab was stopped");
+    return st;
+}
+
+rf_status rf_lab_discover(const rf_lab_options *options, rf_train_progress progress,
+                          rf_discovery_done done, void *user, rf_error *err)
+{
+    rf_error local = {0};
+    discovering d = {.done = done, .user = user, .err = err ? err : &local};
+    rf_text_init(&d.lines, (size_t)64 << 20, "results");
+    rf_status st = rf_plan_make(&d.plan, options, d.err);
+    if (st == RF_OK)
+        st = rf_lab_context_open(&d.context, options, progress, user, d.err);
+    if (st == RF_OK)
+        st = rf_dir_make(d.context.cache, d.err);
+    for (size_t i = 0; i < d.plan.n && st == RF_OK; i++)
+        st = run_one(&d, &d.plan.runs[i]);
+    rf_lab_context_close(&d.context);
+    rf_plan_release(&d.plan);
+    rf_text_release(&d.lines);
+    return st;
+}
