@@ -266,21 +266,16 @@ static size_t count_words(const naming *w, spot *spots, size_t n_spots, size_t n
     return n;
 }
 
-static rf_status name_group(naming *w, const uint32_t *group, size_t n, uint32_t which,
-                            rf_buffer *mine, char *name)
+static rf_status name_group(naming *w, const uint32_t *texts, size_t n, rf_buffer *mine,
+                            char *name)
 {
     const spot *spots = (const spot *)(const void *)w->spots.data;
-    size_t texts = 0;
     rf_buffer_clear(mine);
     for (size_t i = 0; i < n; i++) {
-        if (group[i] != which)
-            continue;
-        size_t from = i ? w->ends[i - 1] : 0;
-        texts++;
-        if (w->ends[i] == from)
-            continue;
-        rf_status st = rf_buffer_add(mine, spots + from,
-                                     (w->ends[i] - from) * sizeof *spots, w->err);
+        size_t from = texts[i] ? w->ends[texts[i] - 1] : 0, to = w->ends[texts[i]];
+        rf_status st = to > from ? rf_buffer_add(mine, spots + from,
+                                                 (to - from) * sizeof *spots, w->err)
+                                 : RF_OK;
         if (st != RF_OK)
             return st;
     }
@@ -289,7 +284,7 @@ static rf_status name_group(naming *w, const uint32_t *group, size_t n, uint32_t
     if (!words)
         return rf_fail_nomem(w->err, n_spots * sizeof *words, "words");
     size_t found =
-        n_spots ? count_words(w, (spot *)(void *)mine->data, n_spots, texts, words) : 0;
+        n_spots ? count_words(w, (spot *)(void *)mine->data, n_spots, n, words) : 0;
     write_name(w, words, found, name);
     free(words);
     return RF_OK;
@@ -318,6 +313,7 @@ rf_status rf_review_names(const rf_model *m, const rf_dataset *data,
 {
     size_t n = rf_dataset_rows(data);
     rf_buffer mine;
+    rf_groups lists = {0};
     naming w = {.model = m, .words = rf_labels_new(err), .err = err};
     rf_buffer_init(&w.spots, SIZE_MAX / 4, "words of texts");
     rf_buffer_init(&w.everywhere, SIZE_MAX / 4, "words");
@@ -334,11 +330,15 @@ rf_status rf_review_names(const rf_model *m, const rf_dataset *data,
         rf_tokenizer_watch_words(w.tokenizer, note_word, &w);
         read_texts(&w, data);
     }
-    for (uint32_t k = 0; k < groups && w.st == RF_OK; k++) {
-        w.st = name_group(&w, group, n, k, &mine, names[k]);
+    if (w.st == RF_OK)
+        w.st = rf_review_list_groups(&lists, group, n, groups, err);
+    for (size_t k = 0; k < groups && w.st == RF_OK; k++) {
+        w.st = name_group(&w, rf_groups_at(&lists, k), rf_groups_size(&lists, k), &mine,
+                          names[k]);
         if (w.st == RF_OK)
             make_unique(&w, names, k);
     }
+    rf_groups_release(&lists);
     rf_tokenizer_free(w.tokenizer);
     rf_labels_free(w.words);
     rf_buffer_release(&w.spots);

@@ -21,25 +21,52 @@ static double cohesion_of(const rf_reviewing *r, size_t k)
     return tight * r->g.apart[k];
 }
 
-/* The class that most texts of each group would have. */
-static rf_status find_nearest(rf_reviewing *r, rf_review_group *groups)
+rf_status rf_review_list_groups(rf_groups *lists, const uint32_t *group, size_t n,
+                                size_t groups, rf_error *err)
 {
-    size_t classes = r->model->classes;
-    uint32_t *counts = calloc(classes + 1, sizeof *counts);
-    if (!counts)
-        return rf_fail_nomem(r->err, classes * sizeof *counts, "classes of a group");
-    for (size_t k = 0; k < r->g.groups; k++) {
-        memset(counts, 0, classes * sizeof *counts);
-        for (size_t i = 0; i < r->n; i++)
-            if (r->group_of[i] == k)
-                counts[rf_questioned_at(r, i)->class_index]++;
-        for (size_t c = 1; c < classes; c++)
-            if (counts[c] > counts[groups[k].nearest])
-                groups[k].nearest = c;
-        groups[k].n_nearest = counts[groups[k].nearest];
+    uint32_t *of = malloc((n + 1) * sizeof *of);
+    if (!of)
+        return rf_fail_nomem(err, n * sizeof *of, "lists of texts");
+    for (size_t i = 0; i < n; i++)
+        of[i] = group[i] == RF_NO_GROUP ? (uint32_t)groups : group[i];
+    rf_status st = rf_groups_init(lists, of, n, groups + 1, err);
+    free(of);
+    return st;
+}
+
+/* The class that most texts of a group would have; of two the first. counts [classes] are
+ * zeroes, and zeroes again afterwards. */
+static void find_nearest(const rf_reviewing *r, const uint32_t *texts, size_t n,
+                         uint32_t *counts, rf_review_group *g)
+{
+    g->nearest = rf_questioned_at(r, texts[0])->class_index;
+    for (size_t i = 0; i < n; i++)
+        counts[rf_questioned_at(r, texts[i])->class_index]++;
+    for (size_t i = 0; i < n; i++) {
+        size_t c = rf_questioned_at(r, texts[i])->class_index;
+        if (counts[c] > counts[g->nearest] ||
+            (counts[c] == counts[g->nearest] && c < g->nearest))
+            g->nearest = c;
     }
+    g->n_nearest = counts[g->nearest];
+    for (size_t i = 0; i < n; i++)
+        counts[rf_questioned_at(r, texts[i])->class_index] = 0;
+}
+
+static rf_status find_all_nearest(rf_reviewing *r, rf_review_group *groups)
+{
+    rf_groups lists = {0};
+    uint32_t *counts = calloc(r->model->classes + 1, sizeof *counts);
+    rf_status st =
+        counts ? rf_review_list_groups(&lists, r->group_of, r->n, r->g.groups, r->err)
+               : rf_fail_nomem(r->err, r->model->classes * sizeof *counts,
+                               "classes of a group");
+    for (size_t k = 0; k < r->g.groups && st == RF_OK; k++)
+        find_nearest(r, rf_groups_at(&lists, k), rf_groups_size(&lists, k), counts,
+                     &groups[k]);
+    rf_groups_release(&lists);
     free(counts);
-    return RF_OK;
+    return st;
 }
 
 typedef struct ranked {
@@ -68,7 +95,7 @@ static rf_status rank_groups(rf_reviewing *r, const size_t *copies)
     r->out->groups = calloc(n + 1, sizeof *groups);
     r->out->names = calloc(n + 1, sizeof *r->out->names);
     rf_status st = groups && order && number && r->out->groups && r->out->names
-                       ? find_nearest(r, groups)
+                       ? find_all_nearest(r, groups)
                        : rf_fail_nomem(r->err, n * sizeof *groups, "groups");
     for (size_t i = 0; i < r->n && st == RF_OK; i++)
         if (r->group_of[i] != RF_NO_GROUP)

@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/team.h"
+#include "check/groups.h"
 #include "model/model.h"
 #include "review/class_scale.h"
 #include "review/grouping.h"
@@ -76,6 +77,10 @@ rf_status rf_reviewing_progress(rf_reviewing *r, const char *fmt, ...)
 
 /* Fills same, empty and point. */
 rf_status rf_reviewing_find_copies(rf_reviewing *r);
+
+/* The texts of each group, from group [n] with RF_NO_GROUP for none. */
+rf_status rf_review_list_groups(rf_groups *lists, const uint32_t *group, size_t n,
+                                size_t groups, rf_error *err);
 
 /* Names for the groups; group [n] of the texts of data, RF_NO_GROUP for none. No two are
  * equal, nor is one a class of m. */
