@@ -7,6 +7,7 @@
 #include "lab/experiment.h"
 #include "lab/kmeans.h"
 #include "lab/plan.h"
+#include "num/neighbours.h"
 #include "num/vectors.h"
 #include "review/class_scale.h"
 #include "review/grouping.h"
@@ -16,7 +17,7 @@
 
 #define RESTARTS 10
 #define MOST_STEPS 100
-#define LEAST_SHARE 0.1 /* of a typical group, to count as a class */
+#define LEAST_SHARE 0.2 /* of a typical group, to count as a class */
 
 typedef struct discovering {
     rf_lab_context context;
@@ -31,10 +32,48 @@ typedef struct discovering {
 typedef struct test_texts {
     size_t n, width;
     float *points;   /* [n, width] of unit length */
+    float *smooth;   /* the same, moved towards their neighbours */
     uint32_t *truth; /* [n] class of the training file */
     bool *open;      /* [n] of an unknown class */
     uint32_t *cluster;
 } test_texts;
+
+/* ---- Neighbours -------------------------------------------------------------------- */
+
+static void add_neighbours(const float *points, size_t width, const uint32_t *near,
+                           size_t k, float *x)
+{
+    for (size_t j = 0; j < width; j++) {
+        double sum = 0.0;
+        for (size_t i = 0; i < k; i++)
+            sum += (double)points[near[i] * width + j];
+        x[j] += (float)(sum / (double)k);
+    }
+    rf_rows_normalise(x, x, 1, width);
+}
+
+rf_status rf_discover_smooth(const float *points, size_t n, size_t width, float *out,
+                             rf_team *team, rf_error *err)
+{
+    rf_neighbours search = {0};
+    size_t k = n > RF_DISCOVER_NEAR ? RF_DISCOVER_NEAR : n > 0 ? n - 1 : 0;
+    uint32_t *near = calloc(n * k + 1, sizeof *near);
+    float *distance = calloc(n * k + 1, sizeof *distance);
+    rf_status st =
+        near && distance ? RF_OK : rf_fail_nomem(err, n * k * sizeof *near, "neighbours");
+    memcpy(out, points, n * width * sizeof *out);
+    if (st == RF_OK && k > 0)
+        st = rf_neighbours_init(&search, points, n, width, err);
+    if (st == RF_OK && k > 0)
+        st = rf_neighbours_find_all(&search, points, n, k, true, near, distance, team,
+                                    err);
+    for (size_t i = 0; i < n && k > 0 && st == RF_OK; i++)
+        add_neighbours(points, width, near + i * k, k, out + i * width);
+    rf_neighbours_release(&search);
+    free(near);
+    free(distance);
+    return st;
+}
 
 /* ---- The number of classes --------------------------------------------------------- */
 
@@ -64,6 +103,7 @@ rf_status rf_discover_count(const float *points, size_t n, size_t width, double 
 static void texts_release(test_texts *t)
 {
     free(t->points);
+    free(t->smooth);
     free(t->truth);
     free(t->open);
     free(t->cluster);
@@ -96,10 +136,11 @@ static rf_status take_texts(const discovering *d, const rf_experiment *e, test_t
     if (!rf_size_mul(rows->n + 1, t->width, &floats))
         floats = SIZE_MAX / 8;
     t->points = rf_floats_new(floats);
+    t->smooth = rf_floats_new(floats);
     t->truth = calloc(rows->n + 1, sizeof *t->truth);
     t->open = calloc(rows->n + 1, sizeof *t->open);
     t->cluster = calloc(rows->n + 1, sizeof *t->cluster);
-    if (!t->points || !t->truth || !t->open || !t->cluster)
+    if (!t->points || !t->smooth || !t->truth || !t->open || !t->cluster)
         return rf_fail_nomem(d->err, floats * sizeof *t->points, "test texts");
     for (size_t i = 0; i < rows->n; i++) {
         size_t class = class_named(
@@ -111,7 +152,8 @@ static rf_status take_texts(const discovering *d, const rf_experiment *e, test_t
         t->truth[t->n] = (uint32_t) class;
         t->open[t->n++] = rows->class_index[i] == e->split.classes;
     }
-    return RF_OK;
+    return rf_discover_smooth(t->points, t->n, t->width, t->smooth, d->context.team,
+                              d->err);
 }
 
 /* ---- One experiment ---------------------------------------------------------------- */
@@ -120,7 +162,7 @@ static rf_status cluster(const discovering *d, test_texts *t, const rf_discovery
                          size_t clusters, rf_agreement *all, rf_agreement *open)
 {
     const rf_kmeans_options o = {clusters, RESTARTS, MOST_STEPS, out->seed};
-    rf_status st = rf_kmeans(t->points, t->n, t->width, &o, t->cluster, NULL,
+    rf_status st = rf_kmeans(t->smooth, t->n, t->width, &o, t->cluster, NULL,
                              d->context.team, d->err);
     if (st == RF_OK)
         st = rf_agreement_make(all, t->truth, out->classes, t->cluster, clusters, NULL,

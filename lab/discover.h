@@ -37,6 +37,13 @@ typedef int (*rf_discovery_done)(void *user, const rf_discovery *d);
 rf_status rf_lab_discover(const rf_lab_options *options, rf_train_progress progress,
                           rf_discovery_done done, void *user, rf_error *err);
 
+/* Moves points [n, width] of unit length towards their neighbours: out [n, width] is
+ * point + mean of its RF_DISCOVER_NEAR nearest, at unit length. Clusters of these are
+ * nearer to the classes (docs/LAB.md). */
+#define RF_DISCOVER_NEAR 5
+rf_status rf_discover_smooth(const float *points, size_t n, size_t width, float *out,
+                             rf_team *team, rf_error *err);
+
 /* The number of classes among points [n, width] of unit length: groups of at least
  * `level` (review/grouping.h) that have a tenth of a typical group's points, typical
  * being the mean over the points of the size of their group. */

@@ -168,6 +168,40 @@ static void kmeans_is_as_good_as_the_reference(void **state)
     free(want);
 }
 
+/* Neighbours from all distances. */
+static void smoothing_is_that_of_brute_force(void **state)
+{
+    (void)state;
+    enum { N = 60, WIDTH = 8 };
+    size_t n;
+    float *points = numbers("points", &n), out[N * WIDTH];
+    rf_team *team = rf_team_new(2, NULL);
+    rf_rows_normalise(points, points, N, WIDTH);
+    assert_int_equal(rf_discover_smooth(points, N, WIDTH, out, team, NULL), RF_OK);
+    for (size_t i = 0; i < N; i++) {
+        double want[WIDTH], square = 0.0;
+        for (size_t j = 0; j < WIDTH; j++)
+            want[j] = (double)points[i * WIDTH + j];
+        for (size_t k = 0; k < N; k++) {
+            double own = rf_distance(points + i * WIDTH, points + k * WIDTH, WIDTH);
+            size_t nearer = 0;
+            for (size_t m = 0; m < N; m++)
+                nearer += m != i && rf_distance(points + i * WIDTH, points + m * WIDTH,
+                                                WIDTH) < own;
+            for (size_t j = 0; j < WIDTH && k != i && nearer < RF_DISCOVER_NEAR; j++)
+                want[j] += (double)points[k * WIDTH + j] / RF_DISCOVER_NEAR;
+        }
+        for (size_t j = 0; j < WIDTH; j++)
+            square += want[j] * want[j];
+        for (size_t j = 0; j < WIDTH; j++)
+            assert_close((double)out[i * WIDTH + j], want[j] / sqrt(square), 1e-6);
+    }
+    assert_int_equal(rf_discover_smooth(points, 1, WIDTH, out, team, NULL), RF_OK);
+    assert_memory_equal(out, points, WIDTH * sizeof *out);
+    rf_team_free(team);
+    free(points);
+}
+
 /* Topics with 20 points each and some points of none. */
 static void the_number_of_classes_is_found(void **state)
 {
@@ -199,6 +233,7 @@ int main(void)
         cmocka_unit_test(assignments_are_the_best),
         cmocka_unit_test(of_nothing),
         cmocka_unit_test(kmeans_is_as_good_as_the_reference),
+        cmocka_unit_test(smoothing_is_that_of_brute_force),
         cmocka_unit_test(the_number_of_classes_is_found),
     };
     return cmocka_run_group_tests(tests, open_golden, close_golden);
