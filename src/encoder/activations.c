@@ -288,3 +288,30 @@ rf_status rf_activations_features_of(const rf_activations *a, const rf_encoder *
     }
     return st;
 }
+
+rf_status rf_activations_pool(rf_activations *a, const rf_encoder *e, rf_team *team,
+                              rf_error *err)
+{
+    rf_activations pooled = {.n_texts = a->n_texts,
+                             .width = a->width,
+                             .layer = e->config.layers,
+                             .bytes = a->n_texts * a->width * sizeof(float),
+                             .n_tokens = a->n_tokens,
+                             .n_cut = a->n_cut,
+                             .longest = a->n_texts > 0};
+    pooled.offsets = calloc(a->n_texts + 1, sizeof *pooled.offsets);
+    pooled.states = rf_floats_new(a->n_texts * a->width + 1);
+    rf_status st =
+        pooled.offsets && pooled.states
+            ? rf_activations_features(a, e, pooled.states, team, NULL, NULL, err)
+            : rf_fail_nomem(err, pooled.bytes, "activations");
+    for (size_t i = 0; i <= a->n_texts && st == RF_OK; i++)
+        pooled.offsets[i] = i;
+    if (st != RF_OK) {
+        rf_activations_release(&pooled);
+        return st;
+    }
+    rf_activations_release(a);
+    *a = pooled;
+    return RF_OK;
+}

@@ -54,6 +54,11 @@ rf_status rf_activations_features_of(const rf_activations *a, const rf_encoder *
                                      const uint32_t *rows, size_t n, float *z,
                                      rf_team *team, rf_error *err);
 
+/* Runs the layers above for good: every text becomes one vector, its feature, as if all
+ * layers had been frozen from the start. On failure nothing has changed. */
+rf_status rf_activations_pool(rf_activations *a, const rf_encoder *e, rf_team *team,
+                              rf_error *err);
+
 /* Copies rows of `all`, in the given order, into a new set in memory. A row may occur
  * more than once. */
 rf_status rf_activations_select(rf_activations *a, const rf_activations *all,

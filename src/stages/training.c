@@ -176,6 +176,17 @@ static rf_status make_objective(rf_training *t, rf_objective **out)
     return *out ? RF_OK : t->err->code;
 }
 
+rf_status rf_training_freeze(rf_training *t)
+{
+    rf_part *parts[2] = {&t->train, &t->dev};
+    rf_status st = RF_OK;
+    for (size_t i = 0; i < 2 && st == RF_OK; i++)
+        if (parts[i]->n > 0)
+            st = rf_activations_pool(&parts[i]->a, t->model->encoder, t->team, t->err);
+    t->s.train_layers = 0;
+    return st;
+}
+
 rf_status rf_training_known(rf_training *t)
 {
     rf_model *m = t->model;

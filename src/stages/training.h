@@ -60,6 +60,8 @@ typedef struct rf_training {
 } rf_training;
 
 rf_status rf_training_encode(rf_training *t);
+/* Goes on with the encoder as it came, as with train_layers 0. Before stage 1. */
+rf_status rf_training_freeze(rf_training *t);
 rf_status rf_training_known(rf_training *t);
 rf_status rf_training_features(rf_training *t); /* releases the activations */
 rf_status rf_training_open(rf_training *t);

@@ -386,6 +386,13 @@ static bool wants_cross_fit(const rf_training *t)
     return t->model->method->cross_fits && t->s.fence_reject == 0.0f;
 }
 
+/* Layers that go all the way back to where they came from need no tuning. */
+static rf_status skip_useless_tuning(rf_training *t)
+{
+    bool useless = t->model->method->blends_layers && t->s.blend == 0.0f;
+    return useless && t->s.train_layers > 0 ? rf_training_freeze(t) : RF_OK;
+}
+
 /* Chooses settings, places the fence and plans budgets on folds. The rows must be
  * encoded. */
 static rf_status run_folds(rf_training *t, fold_results *f)
@@ -434,8 +441,9 @@ static rf_status run_training(rf_training *t, fold_results *f, const rf_dataset 
                   : rf_fail_nomem(t->err, 1024, "the training's identity");
     json_decref(identity);
     if (st != RF_OK || (st = encode_rows(t)) != RF_OK ||
-        (st = run_folds(t, f)) != RF_OK || (st = rf_training_known(t)) != RF_OK ||
-        (st = rf_training_features(t)) != RF_OK || (st = rf_training_open(t)) != RF_OK)
+        (st = run_folds(t, f)) != RF_OK || (st = skip_useless_tuning(t)) != RF_OK ||
+        (st = rf_training_known(t)) != RF_OK || (st = rf_training_features(t)) != RF_OK ||
+        (st = rf_training_open(t)) != RF_OK)
         return st;
     if (wants_budget(t)) {
         st = rf_budget_place(&f->budget, t, f->cross.outcomes, f->cross.folds);

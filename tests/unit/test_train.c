@@ -93,7 +93,8 @@ static void train_layers_sets_what_is_tuned(void **state)
     for (size_t live = 0; live <= e->config.layers; live++) {
         rf_train_options o = quick();
         char settings[200];
-        snprintf(settings, sizeof settings, QUICK "train_layers=%zu", live);
+        snprintf(settings, sizeof settings, QUICK "fence_reject=0.1 train_layers=%zu",
+                 live); /* no folds, which may prefer the encoder as it came */
         o.settings = settings;
         rf_model *m = train(data, &o);
         assert_int_equal(m->tuned, live);
@@ -106,6 +107,23 @@ static void train_layers_sets_what_is_tuned(void **state)
         rf_model_free(m);
     }
     rf_encoder_free(e);
+    rf_dataset_free(data);
+}
+
+/* Layers that go back to where they came from are not tuned at all. */
+static void no_blend_is_no_tuning(void **state)
+{
+    (void)state;
+    rf_dataset *data = make_data(12);
+    rf_train_options o = quick();
+    o.settings = QUICK "train_layers=2 blend=0";
+    rf_model *m = train(data, &o);
+    o.settings = QUICK "train_layers=0 blend=0";
+    rf_model *want = train(data, &o);
+    assert_int_equal(m->tuned, 0);
+    assert_true(same_numbers(m, want));
+    rf_model_free(m);
+    rf_model_free(want);
     rf_dataset_free(data);
 }
 
@@ -317,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_and_cache_change_nothing),
         cmocka_unit_test(train_layers_sets_what_is_tuned),
+        cmocka_unit_test(no_blend_is_no_tuning),
         cmocka_unit_test(patience_ends_training),
         cmocka_unit_test(stop_requests_are_honoured),
         cmocka_unit_test(each_switch_changes_the_heads_only),
