@@ -70,6 +70,7 @@ async function until(what, check) {
   }
 }
 const ready = page => page.waitForSelector('#state[data-state=ok]');
+const openTab = (page, tab) => page.click('#tab-' + tab);
 const shot = (page, name, options) => page.screenshot({ path: path.join(dir, '..', `serve-${name}.png`), ...options });
 const shownRows = page => page.locator('.row').evaluateAll(all => all.map(li => ({ kind: li.querySelector('.kind').innerText, label: li.querySelector('.label').innerText, confidence: li.querySelector('.head > .num').innerText, text: li.querySelector('.said').textContent })));
 async function type(page, lines) {
@@ -105,7 +106,7 @@ await test('typed texts are answered as predict answers them', () => visit(main,
   await ready(page);
   await type(page, few);
   const want = predict('sample.rf', few, '--explain', '3'), got = await shownRows(page);
-  assert.deepEqual(got, want.map((a, i) => ({ kind: a.open ? 'open' : 'known', label: a.open ? 'none of the classes' : a.label, confidence: 'confidence ' + percent(a.confidence), text: few[i] })));
+  assert.deepEqual(got, want.map((a, i) => ({ kind: a.open ? 'open' : 'known', label: a.open ? `none of the classes; nearest: ${a.nearest_rejecting.label}` : a.label, confidence: 'confidence ' + percent(a.confidence), text: few[i] })));
   assert.ok(want.some(a => a.open) && want.some(a => !a.open));
   const json = JSON.parse(await saved(page, '#try-json'));
   assert.deepEqual(json.map(({ margins, map, ...rest }) => rest), want.map((a, i) => ({ text: few[i], ...a })));
@@ -271,6 +272,7 @@ await test('many lines can be cancelled, and a busy server is waited for', () =>
 
 await test('the figures of an evaluation are those of ringfence eval', () => visit(main, wide, async page => {
   await ready(page);
+  await openTab(page, 'evaluate');
   await page.setInputFiles('#file', file('test.tsv'));
   await page.locator('#report .tiles').waitFor();
   const want = JSON.parse(ringfence(['eval', file('sample.rf'), file('test.tsv'), '--json']));
@@ -325,6 +327,7 @@ const faults = {
 };
 await test('errors in labelled texts name the line', () => visit(main, wide, async page => {
   await ready(page);
+  await openTab(page, 'evaluate');
   for (const [data, want] of Object.entries(faults)) {
     await page.fill('#data', data);
     await page.click('#measure');
@@ -339,6 +342,7 @@ await test('errors in labelled texts name the line', () => visit(main, wide, asy
 
 await test('the model card shows the metadata of the model', () => visit(main, wide, async page => {
   await ready(page);
+  await openTab(page, 'model');
   assert.equal(await page.locator('h1').innerText(), 'sample.rf');
   const card = squeeze(await page.locator('#card').innerText()), m = about.model;
   for (const words of [about.server.file, m.method, `${m.summary.rows} texts of 12 classes`, 'ringfence train --max-false-accept 5%', `generation ${about.server.generation}`, `of known texts ${(100 * m.summary.expected.known_right.rate).toFixed(1)}`])
@@ -450,7 +454,7 @@ await test('a server with a token prompts for it, and accepts it', async () => {
     fs.renameSync(file('new.rf'), file('copy.rf'));
     const answer = await fetch(closed.url + '/v1/reload', { method: 'POST', headers: { Authorization: 'Bearer a-secret-of-24-letters-x' } });
     assert.equal(answer.status, 200);
-    await until('the new model', async () => (await page.locator('#card').innerText()).includes('generation 2') && /reloaded/.test(await page.locator('#try-note').innerText()));
+    await until('the new model', async () => (await page.locator('#card').textContent()).includes('generation 2') && /reloaded/.test(await page.locator('#try-note').innerText()));
     await page.click('#go');
     await until('all answers again', async () => await page.locator('#try-note').innerText() === '' && (await page.locator('#summary').innerText()).startsWith('25 texts:'));
     assert.deepEqual(await labels(), want('other.rf'));
@@ -463,7 +467,7 @@ await test('everything works by keyboard', () => visit(main, wide, async page =>
   const seen = [], focus = () => page.evaluate(() => document.activeElement.id || document.activeElement.className || document.activeElement.tagName);
   const tabTo = async id => { for (let i = 0; i < 80; i++) { await page.keyboard.press('Tab'); seen.push(await focus()); if (seen.at(-1) === id) return; } assert.fail(`${id} is not reached: ${seen}`); };
   await page.keyboard.press('Tab');
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the texts');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
   await tabTo('texts');
   await page.keyboard.type('where is my parcel\nthe chain fell off\n9 8 7\nhello\nthank you');
   await until('five rows', async () => await page.locator('.row').count() === 5);
@@ -476,6 +480,10 @@ await test('everything works by keyboard', () => visit(main, wide, async page =>
   assert.equal(await page.locator('.row').first().getAttribute('aria-current'), 'true');
   assert.ok(await page.locator('.row').first().locator('.margins').isVisible());
   if (about.server.map) await tabTo('map-class');
+  await page.keyboard.press('Home'); // somewhere in the page; then around it to the tabs
+  await tabTo('tab-try');
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await focus(), 'tab-evaluate');
   await tabTo('data');
   await page.keyboard.insertText('where is my parcel\trefund\n9 8 7\toos\n');
   await page.keyboard.press('Control+Enter');
@@ -487,11 +495,14 @@ await test('everything works by keyboard', () => visit(main, wide, async page =>
 
 await test('live metrics', () => visit(main, wide, async page => {
   await ready(page);
+  await openTab(page, 'live');
   await page.locator('#tiles li').first().waitFor();
   const tiles = async () => (await page.locator('#tiles li').allInnerTexts()).map(squeeze);
   const total = async () => Number((await tiles())[0].match(/([\d,]+) since the start/)[1].replaceAll(',', ''));
   const before = await total();
+  await openTab(page, 'try');
   await type(page, few.map(t => t + ' live'));
+  await openTab(page, 'live');
   await until('the texts counted', async () => await total() === before + 12);
   const [texts, open, requests, latency, waiting] = await tiles();
   assert.match(open, /^Open \d+\.\d % of the last minute's texts; \d+\.\d % since the start$/);
@@ -502,25 +513,57 @@ await test('live metrics', () => visit(main, wide, async page => {
   assert.equal(await page.locator('#tiles .spark').count(), 2);
 }));
 
+const tabNames = page => page.locator('#tabs a:visible').evaluateAll(all => all.map(a => a.hash.slice(1)));
+
+await test('one tab is shown at a time, by mouse, keys, address and history', () => visit(main, wide, async page => {
+  const shown = () => page.evaluate(() => ({ hash: location.hash, panels: [...document.querySelectorAll('[role=tabpanel]')].filter(p => p.getClientRects().length).map(p => p.id.slice(6)),
+    chosen: [...document.querySelectorAll('[role=tab][aria-selected=true]')].map(a => a.id.slice(4)), reached: [...document.querySelectorAll('[role=tab]:not([tabindex])')].map(a => a.id.slice(4)), top: scrollY }));
+  const is = async (name, hash = '#' + name) => assert.deepEqual(await shown(), { hash, panels: [name], chosen: [name], reached: [name], top: 0 });
+  await ready(page);
+  assert.deepEqual(await tabNames(page), ['try', 'evaluate', 'model', 'live']);
+  await is('try', '');
+  for (const name of ['live', 'evaluate', 'model']) { await openTab(page, name); await is(name); }
+  await page.goBack();
+  await is('evaluate');
+  await page.goForward();
+  await is('model');
+  await page.reload();
+  await ready(page);
+  await is('model');
+  await page.focus('#tab-model');
+  for (const [key, name] of [['ArrowRight', 'live'], ['ArrowRight', 'try'], ['ArrowLeft', 'live'], ['Home', 'try'], ['End', 'live']]) { await page.keyboard.press(key); await is(name); }
+  await page.goto(main.url + '/#nonsense');
+  await is('try', '#nonsense');
+}));
+
 // Fills all sections, for the tests of the layout.
 async function full(page) {
   await ready(page);
   await type(page, few);
   await page.locator('.head').nth(2).click();
+  await openTab(page, 'evaluate');
   await page.setInputFiles('#file', file('test.tsv'));
   await page.locator('#report .tiles').waitFor();
-  await page.locator('#tiles li').first().waitFor();
+  await page.locator('#tiles li').first().waitFor({ state: 'attached' });
   await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
+  await openTab(page, 'try');
+}
+async function everyTab(page, run) {
+  for (const name of await tabNames(page)) { await openTab(page, name); await run(name); }
 }
 
 for (const [name, options] of Object.entries({ light: wide, dark: { ...wide, colorScheme: 'dark' } }))
   await test(`enough contrast, ${name}`, () => visit(main, options, async page => {
     await full(page);
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), name);
-    const { seen, bad } = await page.evaluate(lowContrast);
-    assert.ok(seen > 150, seen);
-    assert.deepEqual(bad, []);
-    await shot(page, 'all-' + name, { fullPage: true });
+    let all = 0;
+    await everyTab(page, async tab => {
+      const { seen, bad } = await page.evaluate(lowContrast);
+      all += seen;
+      assert.deepEqual([tab, ...bad], [tab]);
+      await shot(page, `${tab}-${name}`, { fullPage: true });
+    });
+    assert.ok(all > 150, all);
   }));
 
 await test('the theme is applied and remembered', () => visit(main, dark, async page => {
@@ -541,8 +584,10 @@ await test('nothing overflows a narrow screen', () => visit(main, phone, async p
   await full(page);
   for (const width of [360, 320, 768]) {
     await page.setViewportSize({ width, height: 740 });
-    assert.deepEqual([width, ...await page.evaluate(sticksOut)], [width]);
-    if (width === 360) await shot(page, 'phone', { fullPage: true });
+    await everyTab(page, async tab => {
+      assert.deepEqual([width, tab, ...await page.evaluate(sticksOut)], [width, tab]);
+      if (width === 360) await shot(page, 'phone-' + tab, { fullPage: true });
+    });
   }
 }));
 
@@ -552,6 +597,7 @@ await test('the printed page', () => visit(main, { ...wide, colorScheme: 'dark' 
   assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)');
   assert.deepEqual((await page.evaluate(lowContrast)).bad, []);
   assert.equal(await page.locator('#go').isVisible(), false);
+  assert.equal(await page.locator('#tabs').isVisible(), false);
   assert.ok(await page.locator('.row').first().isVisible());
 }));
 
