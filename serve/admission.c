@@ -1,6 +1,7 @@
 /* admission.c - checks on a request that need only its headers: framing, route, access */
 #include "service.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -119,6 +120,28 @@ static bool check_origin(exchange *x, struct MHD_Connection *c)
                        origin);
 }
 
+bool admission_may_write(const exchange *x, struct MHD_Connection *c, char who[WHO_MAX],
+                         problem *p)
+{
+    const service *s = x->service;
+    const char *host = http_header(c, "Host"), *origin = http_header(c, "Origin");
+    const char *scheme_end = origin ? strstr(origin, "://") : NULL;
+    size_t token = tokens_find(&s->tokens, http_header(c, "Authorization"));
+    if (token)
+        snprintf(who, WHO_MAX, "token %zu", token);
+    else
+        snprintf(who, WHO_MAX, "page");
+    if (token)
+        return true;
+    if (s->tokens.n == 0 && !s->o.insecure && is_loopback_name(host) && host &&
+        scheme_end && strcasecmp(scheme_end + 3, host) == 0)
+        return true;
+    return problem_set(p, 403, "forbidden",
+                       "found %s, wanted a token (--token-file), or a request of our own "
+                       "page on this machine",
+                       origin ? "a request of another page" : "no token");
+}
+
 bool admission_check(exchange *x, struct MHD_Connection *c, const char *url,
                      const char *method, const char *version)
 {
@@ -143,6 +166,7 @@ bool admission_check(exchange *x, struct MHD_Connection *c, const char *url,
     const char *length = http_header(c, "Content-Length");
     if (length && strtoull(length, NULL, 10) > s->o.max_body_bytes)
         return admission_refuse_large(x);
-    x->takes_body = x->endpoint == ENDPOINT_CLASSIFY;
+    x->posts = strcmp(method, "POST") == 0;
+    x->takes_body = x->posts && x->route->takes_body;
     return !x->takes_body || !admission_memory_full(x);
 }

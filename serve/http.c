@@ -117,6 +117,7 @@ static void on_request_end(void *user, struct MHD_Connection *c, void **context,
     if (x->active)
         atomic_fetch_sub(&s->counts.active, 1);
     job_detach(x->job);
+    desk_task_free(x->task);
     atomic_fetch_sub(&s->bytes_held, x->bytes_held);
     rf_buffer_release(&x->body);
     free(x);

@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 static const char *const endpoint_names[N_ENDPOINTS] = {
-    "/v1/classify", "/v1/model", "/v1/map",       "/v1/drift", "/v1/reload", "/metrics",
-    "/healthz",     "/readyz",   "/openapi.json", "/",         "other"};
+    "/v1/classify", "/v1/model",  "/v1/map",       "/v1/drift",  "/v1/review",
+    "/v1/labels",   "/v1/update", "/v1/undo",      "/v1/reload", "/metrics",
+    "/healthz",     "/readyz",    "/openapi.json", "/",          "other"};
 
 /* The status codes that are counted one by one; 0 is for all others. */
 static const unsigned statuses[METRICS_STATUSES] = {
-    200, 204, 400, 401, 403, 404, 405, 413, 415, 422, 429, 500, 503, 504, 0};
+    200, 202, 204, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503, 504, 0};
 
 static const double second_bounds[] = {0.0005, 0.001, 0.002, 0.003, 0.004, 0.006, 0.008,
                                        0.012,  0.016, 0.025, 0.05,  0.1,   0.2,   0.4,

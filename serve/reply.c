@@ -89,9 +89,15 @@ enum MHD_Result reply_problem(exchange *x, struct MHD_Connection *c, const probl
 enum MHD_Result reply_text(exchange *x, struct MHD_Connection *c, const char *type,
                            rf_text *t)
 {
+    return reply_status(x, c, 200, type, t);
+}
+
+enum MHD_Result reply_status(exchange *x, struct MHD_Connection *c, unsigned status,
+                             const char *type, rf_text *t)
+{
     problem p;
     if (t->status == RF_OK)
-        return send_response(x, c, response_from(t), 200, type);
+        return send_response(x, c, response_from(t), status, type);
     rf_text_release(t);
     problem_out_of_memory(&p, "the answer");
     return reply_problem(x, c, &p);

@@ -306,25 +306,37 @@ static bool check_shape(const char *text, size_t len, size_t max_values,
     return true;
 }
 
-/* Parses a body or a line; the job owns the result. NULL if it is not JSON. */
-static json_t *parse_json(job *j, const char *text, size_t len, size_t max_texts,
-                          const char *pointer, problem *p)
+static json_t *parse_values(const char *text, size_t len, size_t max_values,
+                            const char *pointer, problem *p)
 {
     json_error_t e;
     if (len == 0) {
         problem_at(p, pointer, 400, "bad_json", "the body is empty");
         return NULL;
     }
-    if (!check_shape(text, len, max_texts + MAX_OPTIONS, pointer, p))
+    if (!check_shape(text, len, max_values, pointer, p))
         return NULL;
     json_t *v = json_loadb(text, len,
                            JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
+    if (!v && json_error_code(&e) == json_error_out_of_memory)
+        no_memory(p);
+    else if (!v)
+        problem_at(p, pointer, 400, "bad_json", "%s (byte %d)", e.text, e.position);
+    return v;
+}
+
+json_t *request_json(const char *text, size_t len, size_t max_values, problem *p)
+{
+    return parse_values(text, len, max_values, "", p);
+}
+
+/* Parses a body or a line; the job owns the result. NULL if it is not JSON. */
+static json_t *parse_json(job *j, const char *text, size_t len, size_t max_texts,
+                          const char *pointer, problem *p)
+{
+    json_t *v = parse_values(text, len, max_texts + MAX_OPTIONS, pointer, p);
     if (v)
         j->json[j->n_json++] = v;
-    else if (json_error_code(&e) == json_error_out_of_memory)
-        no_memory(p);
-    else
-        problem_at(p, pointer, 400, "bad_json", "%s (byte %d)", e.text, e.position);
     return v;
 }
 

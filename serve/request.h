@@ -42,4 +42,7 @@ bool request_option(job *j, const char *name, const char *value,
 bool request_read(job *j, request_kind kind, char *body, size_t len,
                   const request_limits *limits, problem *p);
 
+/* Parses a body of another request; at most so many values. NULL if it is not JSON. */
+json_t *request_json(const char *text, size_t len, size_t max_values, problem *p);
+
 #endif

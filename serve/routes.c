@@ -18,10 +18,7 @@ static void put_string(rf_text *t, const char *key, const char *value)
     rf_text_name(t, value);
 }
 
-/* A handler must not suspend the connection the first time it could: it has to return and
- * be called again. Otherwise libmicrohttpd reads from the connection when it is resumed,
- * and takes a client that has shut down its sending side for gone. */
-static bool may_suspend(exchange *x)
+bool route_may_suspend(exchange *x)
 {
     bool polled = x->polled;
     x->polled = true;
@@ -147,7 +144,7 @@ static enum MHD_Result answer_classify(exchange *x, http_connection *c)
             return reply_stream(x, c);
     }
     problem failure;
-    if (!job_ready(x->job, may_suspend(x) ? c : NULL, &failure))
+    if (!job_ready(x->job, route_may_suspend(x) ? c : NULL, &failure))
         return MHD_YES; /* called again at once, or after the connection is resumed */
     return failure.status ? reply_problem(x, c, &failure) : reply_answers(x, c);
 }
@@ -258,7 +255,7 @@ static enum MHD_Result answer_reload(exchange *x, http_connection *c)
         return reply_problem(x, c, &p);
     }
     if (x->reload_generation == 0) { /* a failed one was answered by handle_request */
-        if (!may_suspend(x) || service_request_reload(s, x, c))
+        if (!route_may_suspend(x) || service_request_reload(s, x, c))
             return MHD_YES; /* as in answer_classify */
         problem_shutting_down(&p);
         return reply_problem(x, c, &p);
@@ -327,16 +324,20 @@ const route *route_find(const char *path)
         path = "/";
 #define GET "GET, HEAD"
     static const route routes[] = {
-        {"/v1/classify", "POST", ENDPOINT_CLASSIFY, false, answer_classify},
-        {"/v1/model", GET, ENDPOINT_MODEL, false, answer_model},
-        {"/v1/map", GET, ENDPOINT_MAP, false, answer_map},
-        {"/v1/drift", GET, ENDPOINT_DRIFT, false, answer_drift},
-        {"/v1/reload", "POST", ENDPOINT_RELOAD, false, answer_reload},
-        {"/metrics", GET, ENDPOINT_METRICS, false, answer_metrics},
-        {"/healthz", GET, ENDPOINT_HEALTHZ, true, answer_health},
-        {"/readyz", GET, ENDPOINT_READYZ, true, answer_ready},
-        {"/openapi.json", GET, ENDPOINT_OPENAPI, true, answer_openapi},
-        {"/", GET, ENDPOINT_PAGE, true, answer_page}};
+        {"/v1/classify", "POST", ENDPOINT_CLASSIFY, false, true, answer_classify},
+        {"/v1/model", GET, ENDPOINT_MODEL, false, false, answer_model},
+        {"/v1/map", GET, ENDPOINT_MAP, false, false, answer_map},
+        {"/v1/drift", GET, ENDPOINT_DRIFT, false, false, answer_drift},
+        {"/v1/review", GET, ENDPOINT_REVIEW, false, false, answer_review},
+        {"/v1/labels", GET ", POST", ENDPOINT_LABELS, false, true, answer_labels},
+        {"/v1/update", GET ", POST", ENDPOINT_UPDATE, false, true, answer_update},
+        {"/v1/undo", "POST", ENDPOINT_UNDO, false, false, answer_undo},
+        {"/v1/reload", "POST", ENDPOINT_RELOAD, false, false, answer_reload},
+        {"/metrics", GET, ENDPOINT_METRICS, false, false, answer_metrics},
+        {"/healthz", GET, ENDPOINT_HEALTHZ, true, false, answer_health},
+        {"/readyz", GET, ENDPOINT_READYZ, true, false, answer_ready},
+        {"/openapi.json", GET, ENDPOINT_OPENAPI, true, false, answer_openapi},
+        {"/", GET, ENDPOINT_PAGE, true, false, answer_page}};
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (strcmp(path, routes[i].path) == 0)
             return &routes[i];

@@ -87,9 +87,31 @@ static void answer_reloads(service *s, exchange *x, const problem *failure,
         x->reload_generation = generation;
         if (failure)
             x->refusal = *failure;
-        MHD_resume_connection(x->waiting);
+        if (x->waiting)
+            MHD_resume_connection(x->waiting);
     }
+    pthread_cond_broadcast(&s->reload_answered);
     pthread_mutex_unlock(&s->reload_lock);
+}
+
+/* For a thread: asks the main thread for a reload, and waits for it. */
+static rf_status reload_and_wait(void *user, rf_error *err)
+{
+    service *s = user;
+    exchange x = {.service = s};
+    pthread_mutex_lock(&s->reload_lock);
+    if (s->no_more_reloads)
+        problem_shutting_down(&x.refusal);
+    else {
+        x.next_reload = s->reloads;
+        s->reloads = &x;
+        pthread_kill(s->main_thread, SIGHUP);
+    }
+    while (!x.reload_generation && !x.refusal.status)
+        pthread_cond_wait(&s->reload_answered, &s->reload_lock);
+    pthread_mutex_unlock(&s->reload_lock);
+    return x.reload_generation ? RF_OK
+                               : rf_fail(err, RF_ERR_IO, 0, "%s", x.refusal.message);
 }
 
 static const char *plural(size_t n, const char *one, const char *many)
@@ -309,6 +331,11 @@ static rf_status serve_on(service *s, listener *l, rf_error *err)
         l->fd = stop_listening(s, daemon);
         drain(s);
     }
+    /* Before the daemon: they resume connections, too. */
+    learner_free(s->learner);
+    desk_free(s->desk);
+    s->learner = NULL;
+    s->desk = NULL;
     worker_pool_free(workers); /* before the daemon: workers resume connections */
     if (!daemon)
         return err->code;
@@ -329,7 +356,14 @@ static rf_status open_store(service *s, rf_error *err)
                                          o->store_days, o->store_mb, o->store_hash},
                      m, err);
     loaded_model_unref(m);
-    return s->store ? RF_OK : err->code;
+    if (!s->store || o->store_hash)
+        return s->store ? RF_OK : err->code;
+    s->desk = desk_new(o->store, err);
+    s->learner =
+        s->desk ? learner_new(&(learner_options){o->store, s->models, reload_and_wait, s},
+                              err)
+                : NULL;
+    return s->learner ? RF_OK : err->code;
 }
 
 /* Everything but the socket and the threads that use it. */
@@ -343,6 +377,7 @@ static rf_status service_init(service *s, rf_error *err)
     s->started = rf_clock_seconds();
     s->main_thread = pthread_self();
     pthread_mutex_init(&s->reload_lock, NULL);
+    pthread_cond_init(&s->reload_answered, NULL);
     assets_policy(s->policy, sizeof s->policy);
     s->queue = queue_new(o->queue, err);
     s->models = s->queue ? model_slot_new(o->model, o->workers, o->threads, err) : NULL;
@@ -352,6 +387,8 @@ static rf_status service_init(service *s, rf_error *err)
 
 static void service_release(service *s)
 {
+    learner_free(s->learner);
+    desk_free(s->desk);
     recorder_free(s->store);
     conn_deadlines_free(s->deadlines);
     model_slot_free(s->models);

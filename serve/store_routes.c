@@ -3,8 +3,7 @@
 
 #define JSON "application/json"
 
-/* Without a store there is nothing to say; false, after the answer is sent. */
-static bool has_store(exchange *x, struct MHD_Connection *c, enum MHD_Result *result)
+bool store_is_there(exchange *x, struct MHD_Connection *c, enum MHD_Result *result)
 {
     problem p;
     if (x->service->store)
@@ -18,7 +17,7 @@ enum MHD_Result answer_drift(exchange *x, struct MHD_Connection *c)
 {
     enum MHD_Result result;
     rf_text t;
-    if (!has_store(x, c, &result))
+    if (!store_is_there(x, c, &result))
         return result;
     rf_text_init(&t, REPLY_MAX, "a drift report");
     recorder_write_drift(x->service->store, &t);

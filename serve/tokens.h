@@ -19,7 +19,11 @@ typedef struct tokens {
 /* One token per line; empty lines and lines that start with # are skipped. */
 rf_status tokens_read(tokens *t, const char *path, rf_error *err);
 
-/* authorization: the value of that header, may be NULL. */
+/* Which token it is, from 1; 0: none of them. authorization: the value of that header,
+ * may be NULL. */
+size_t tokens_find(const tokens *t, const char *authorization);
+
+/* Always, if no token is required. */
 bool tokens_allow(const tokens *t, const char *authorization);
 
 #endif

@@ -35,6 +35,12 @@ static const char tables[] =
     " label TEXT NOT NULL, n INTEGER NOT NULL, margin_sum REAL NOT NULL,"
     " margin_squares REAL NOT NULL, PRIMARY KEY(hour, model, label)) WITHOUT ROWID;";
 
+/* Which labels a model has learnt. Added to version 1 later: other programs can do
+ * without it. */
+static const char later_tables[] =
+    "CREATE TABLE IF NOT EXISTS learnt(label INTEGER PRIMARY KEY REFERENCES labels"
+    " ON DELETE CASCADE, model TEXT NOT NULL)";
+
 int64_t store_now_ms(void)
 {
     struct timespec t;
@@ -232,6 +238,8 @@ static rf_status open_file(store *s, store_mode mode, rf_error *err)
                        s->path);
     if (empty)
         st = make_tables(s, err);
+    if (st == RF_OK && mode != STORE_READ)
+        st = store_exec(s, later_tables, "make the tables", err);
     if (st == RF_OK && mode != STORE_READ)
         /* Deleted texts are overwritten. A commit is on the disk when it returns. */
         st = store_exec(s,

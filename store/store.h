@@ -71,15 +71,17 @@ typedef struct store_filter {
     int64_t from_ms, to_ms; /* from <= time < to; 0: no bound */
     bool open;              /* open answers alone */
     bool judged, unjudged;  /* with a label by a person; without */
-    int64_t id;             /* this row alone; 0: all */
-    int64_t after_id;       /* ids above it: where a page of rows ended */
-    size_t limit;           /* rows; 0: all */
+    bool pending; /* the last label is a class that no model has learnt (store_learnt) */
+    bool newest;  /* in the reverse order: the newest rows first */
+    int64_t id;   /* this row alone; 0: all */
+    int64_t after_id; /* ids above it: where a page of rows ended */
+    size_t limit;     /* rows; 0: all */
 } store_filter;
 
 /* Pointers in a row are valid during the call. Anything but RF_OK ends the reading. */
 typedef rf_status (*store_row_sink)(void *user, const store_row *row, rf_error *err);
 
-/* In the order of ids, which is that of arrival. */
+/* In the order of ids, which is that of arrival, unless the newest come first. */
 rf_status store_rows(store *s, const store_filter *f, store_row_sink sink, void *user,
                      rf_error *err);
 
@@ -100,6 +102,28 @@ rf_status store_main_model(store *s, int64_t from, int64_t to, char model[65],
  * last one counts. Logged as a change. RF_ERR_MISSING if there is no such row. */
 rf_status store_set_label(store *s, int64_t id, const char *label, const char *who,
                           int64_t time_ms, rf_error *err);
+
+typedef struct store_label {
+    int64_t row;
+    const char *label; /* NULL: not relevant */
+} store_label;
+
+/* The same for many rows: all of them or none. *at: which one is at fault, or n. */
+rf_status store_set_labels(store *s, const store_label *labels, size_t n, const char *who,
+                           int64_t time_ms, size_t *at, rf_error *err);
+
+/* Notes that a model (sha256 of its file) has learnt the labels of n rows as they are, or
+ * that none of its labels count as learnt any more. Logged as a change, with `what`. */
+rf_status store_learnt(store *s, const int64_t *rows, size_t n, const char *model,
+                       const char *who, const char *what, int64_t time_ms, rf_error *err);
+rf_status store_unlearnt(store *s, const char *model, const char *who, const char *what,
+                         int64_t time_ms, rf_error *err);
+
+/* Numbers that change when rows or labels are added. */
+typedef struct store_state {
+    int64_t last_row, last_label;
+} store_state;
+rf_status store_look(store *s, store_state *out, rf_error *err);
 
 /* Logs what somebody changed. */
 rf_status store_log(store *s, const char *who, const char *what, int64_t time_ms,

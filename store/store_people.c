@@ -42,26 +42,113 @@ static rf_status add_label(store *s, int64_t id, const char *label, const char *
     return st;
 }
 
+/* Adds one label and logs it, inside a transaction. */
+static rf_status set_label(store *s, const store_label *l, const char *who,
+                           int64_t time_ms, rf_error *err)
+{
+    char what[400];
+    if (l->label && !*l->label)
+        return rf_fail(err, RF_ERR_ARG, 0, "the label is empty");
+    rf_status st = add_label(s, l->row, l->label, who, time_ms, err);
+    if (l->label)
+        snprintf(what, sizeof what, "row %lld: label \"%.300s\"", (long long)l->row,
+                 l->label);
+    else
+        snprintf(what, sizeof what, "row %lld: not relevant", (long long)l->row);
+    return st == RF_OK ? store_log(s, who, what, time_ms, err) : st;
+}
+
+rf_status store_set_labels(store *s, const store_label *labels, size_t n, const char *who,
+                           int64_t time_ms, size_t *at, rf_error *err)
+{
+    rf_error ours = {0};
+    size_t i = 0;
+    err = err ? err : &ours;
+    rf_status st = store_begin(s, err);
+    if (st == RF_OK) {
+        while (i < n && (st = set_label(s, &labels[i], who, time_ms, err)) == RF_OK)
+            i++;
+        st = store_end(s, st, err);
+    }
+    if (at)
+        *at = i;
+    return st;
+}
+
 rf_status store_set_label(store *s, int64_t id, const char *label, const char *who,
                           int64_t time_ms, rf_error *err)
 {
+    return store_set_labels(s, &(store_label){id, label}, 1, who, time_ms, NULL, err);
+}
+
+/* ---- What models have learnt ------------------------------------------------------- */
+
+static rf_status note_learnt(store *s, const int64_t *rows, size_t n, const char *model,
+                             rf_error *err)
+{
+    rf_status st = RF_OK;
+    sqlite3_stmt *q = store_prepare(s,
+                                    "INSERT OR REPLACE INTO learnt(label, model)"
+                                    " SELECT max(id), ?2 FROM labels WHERE text = ?1"
+                                    " HAVING max(id) IS NOT NULL",
+                                    err);
+    if (!q)
+        return err->code;
+    for (size_t i = 0; i < n && st == RF_OK; i++) {
+        sqlite3_bind_int64(q, 1, rows[i]);
+        store_bind_name(q, 2, model);
+        st = store_step_once(s, q, "write", err);
+    }
+    sqlite3_finalize(q);
+    return st;
+}
+
+rf_status store_learnt(store *s, const int64_t *rows, size_t n, const char *model,
+                       const char *who, const char *what, int64_t time_ms, rf_error *err)
+{
     rf_error ours = {0};
-    char what[400];
     err = err ? err : &ours;
-    if (label && !*label)
-        return rf_fail(err, RF_ERR_ARG, 0, "the label is empty");
     rf_status st = store_begin(s, err);
     if (st != RF_OK)
         return st;
-    st = add_label(s, id, label, who, time_ms, err);
-    if (label)
-        snprintf(what, sizeof what, "row %lld: label \"%.300s\"", (long long)id, label);
-    else
-        snprintf(what, sizeof what, "row %lld: not relevant", (long long)id);
+    st = note_learnt(s, rows, n, model, err);
     if (st == RF_OK)
         st = store_log(s, who, what, time_ms, err);
     return store_end(s, st, err);
 }
+
+rf_status store_unlearnt(store *s, const char *model, const char *who, const char *what,
+                         int64_t time_ms, rf_error *err)
+{
+    rf_error ours = {0};
+    err = err ? err : &ours;
+    rf_status st = store_begin(s, err);
+    if (st != RF_OK)
+        return st;
+    sqlite3_stmt *q = store_prepare(s, "DELETE FROM learnt WHERE model = ?", err);
+    st = q ? RF_OK : err->code;
+    if (q) {
+        store_bind_name(q, 1, model);
+        st = store_step_once(s, q, "write", err);
+    }
+    sqlite3_finalize(q);
+    if (st == RF_OK)
+        st = store_log(s, who, what, time_ms, err);
+    return store_end(s, st, err);
+}
+
+rf_status store_look(store *s, store_state *out, rf_error *err)
+{
+    rf_error ours = {0};
+    err = err ? err : &ours;
+    rf_status st =
+        store_number(s, "SELECT ifnull(max(id), 0) FROM texts", &out->last_row, err);
+    return st == RF_OK ? store_number(s, "SELECT ifnull(max(id), 0) FROM labels",
+                                      &out->last_label, err)
+                       : st;
+}
+
+/* ---- The log ----------------------------------------------------------------------- */
 
 rf_status store_changes(store *s, int64_t after_id, store_change_sink sink, void *user,
                         rf_error *err)

@@ -1,6 +1,7 @@
 /* store_rows.c - adding rows and hourly counts, and reading them */
 #include "store_sql.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- Adding ------------------------------------------------------------------------ */
@@ -135,17 +136,22 @@ rf_status store_rows(store *s, const store_filter *f, store_row_sink sink, void 
 {
     rf_error ours = {0};
     err = err ? err : &ours;
-    sqlite3_stmt *q = store_prepare(
-        s,
-        "SELECT t.id, t.time, t.text, t.sha256, t.label, confidence, margin, nearest,"
-        " m.sha256, source, l.id, l.label, l.who, l.time"
+    char sql[1200];
+    snprintf(
+        sql, sizeof sql,
+        "SELECT t.id, t.time, t.text, t.sha256, t.label, confidence, margin,"
+        " nearest, m.sha256, source, l.id, l.label, l.who, l.time"
         " FROM texts t JOIN models m ON m.id = t.model"
         " LEFT JOIN labels l ON l.id = (SELECT max(id) FROM labels WHERE text = t.id)"
         " WHERE t.id > ?1 AND (?2 = 0 OR t.time >= ?2) AND (?3 = 0 OR t.time < ?3)"
         " AND (NOT ?4 OR t.label IS NULL) AND (NOT ?5 OR l.id IS NOT NULL)"
-        " AND (NOT ?6 OR l.id IS NULL) AND (?7 = 0 OR t.id = ?7)"
-        " ORDER BY t.id LIMIT ?8",
-        err);
+        " AND (NOT ?6 OR l.id IS NULL) AND (?7 = 0 OR t.id = ?7)%s"
+        " ORDER BY t.id %s LIMIT ?8",
+        f->pending ? " AND l.label IS NOT NULL AND l.id NOT IN"
+                     " (SELECT label FROM learnt)"
+                   : "",
+        f->newest ? "DESC" : "ASC");
+    sqlite3_stmt *q = store_prepare(s, sql, err);
     if (!q)
         return err->code;
     sqlite3_bind_int64(q, 1, f->after_id);

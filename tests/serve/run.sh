@@ -1,11 +1,11 @@
 #!/bin/sh
 # run.sh [PART...] - tests the service from outside: its interface (api) and its behaviour under
-# faults (faults), keeping texts (store), or the parts given. RF_PROGRAM: the program, instead of build/ringfence;
+# faults (faults), keeping texts (store), reviewing and learning (review), or the parts given. RF_PROGRAM: the program, instead of build/ringfence;
 # RF_SLOW=1: it is a sanitizer build. Prints TAP with one plan; the exit code follows.
 set -u
 cd "$(dirname "$0")/../.."
 out=build/serve${RF_PROGRAM:+-$(printf %s "$RF_PROGRAM" | tr / _)}
-[ $# -gt 0 ] || set -- api faults store
+[ $# -gt 0 ] || set -- api faults store review
 ulimit -n 8192 2>/dev/null || ulimit -n "$(ulimit -H -n)"
 
 if ! tests/serve/models.sh "$out"; then

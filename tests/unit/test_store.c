@@ -237,6 +237,60 @@ static rf_status see_change(void *user, const store_change *c, rf_error *err)
     return RF_OK;
 }
 
+static void test_labels_of_many_rows(void **state)
+{
+    (void)state;
+    rf_error err = {0};
+    size_t at = 99;
+    store *s = opened(STORE_CREATE);
+    for (int i = 1; i <= 4; i++)
+        add(s, row(i, "text", NULL));
+    const store_label wrong[] = {{1, "a"}, {2, NULL}, {7, "b"}, {3, "c"}};
+    assert_int_equal(store_set_labels(s, wrong, 4, "ann", 10, &at, &err), RF_ERR_MISSING);
+    assert_int_equal(at, 2);
+    assert_int_equal(sql("SELECT (SELECT count(*) FROM labels) +"
+                         " (SELECT count(*) FROM changes)"),
+                     0); /* all or none */
+    const store_label right[] = {{1, "a"}, {2, NULL}, {3, "c"}};
+    assert_int_equal(store_set_labels(s, right, 3, "ann", 10, &at, &err), RF_OK);
+    assert_int_equal(at, 3);
+    assert_int_equal(read_all(s, (store_filter){.unjudged = true}).n, 1);
+    seen newest = read_all(s, (store_filter){.newest = true, .limit = 2});
+    assert_int_equal(newest.n, 2);
+    assert_int_equal(newest.last.id, 3); /* after 4 */
+    store_close(s);
+}
+
+static void test_learnt_labels(void **state)
+{
+    (void)state;
+    store *s = opened(STORE_CREATE);
+    const store_filter pending = {.pending = true};
+    store_state before, after;
+    for (int i = 1; i <= 3; i++)
+        add(s, row(i, "text", NULL));
+    assert_int_equal(store_look(s, &before, NULL), RF_OK);
+    assert_true(before.last_row == 3 && before.last_label == 0);
+    const store_label labels[] = {{1, "a"}, {2, "a"}, {3, NULL}};
+    assert_int_equal(store_set_labels(s, labels, 3, "ann", 10, NULL, NULL), RF_OK);
+    assert_int_equal(store_look(s, &after, NULL), RF_OK);
+    assert_true(after.last_row == 3 && after.last_label == 3);
+    assert_int_equal(read_all(s, pending).n, 2); /* not the one that is not relevant */
+    const int64_t rows[] = {1, 2};
+    assert_int_equal(store_learnt(s, rows, 1, "m1", "ann", "one", 11, NULL), RF_OK);
+    assert_int_equal(read_all(s, pending).last.id, 2);
+    assert_int_equal(store_learnt(s, rows + 1, 1, "m2", "ann", "two", 12, NULL), RF_OK);
+    assert_int_equal(read_all(s, pending).n, 0);
+    assert_int_equal(store_set_label(s, 1, "b", "bob", 13, NULL), RF_OK); /* corrected */
+    assert_int_equal(read_all(s, pending).last.id, 1);
+    assert_int_equal(store_unlearnt(s, "m2", "bob", "undo", 14, NULL), RF_OK);
+    assert_int_equal(read_all(s, pending).n, 2);
+    assert_int_equal(sql("SELECT count(*) FROM changes WHERE what IN"
+                         " ('one', 'two', 'undo')"),
+                     3);
+    store_close(s);
+}
+
 static void test_labels(void **state)
 {
     (void)state;
@@ -506,6 +560,8 @@ int main(void)
         TEST(test_counts_add_up),
         TEST(test_all_or_nothing),
         TEST(test_labels),
+        TEST(test_labels_of_many_rows),
+        TEST(test_learnt_labels),
         TEST(test_trim_by_age),
         TEST(test_trim_by_size),
         TEST(test_purged_bytes_are_gone),
