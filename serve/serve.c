@@ -1,5 +1,5 @@
 /*
- * serve.c - the life cycle of the service: start, signals, reload, drain
+ * serve.c - the life cycle of the service: start, signals, drain
  *
  * The main thread waits for signals. SIGHUP reloads the model. SIGTERM and SIGINT request
  * a stop: no new connections, requests in progress are answered, then the service ends. A
@@ -49,99 +49,9 @@ serve_options serve_options_default(void)
                            .store_mb = 1024};
 }
 
-/* ---- Reload ------------------------------------------------------------------------ */
-
-bool service_request_reload(service *s, exchange *x, struct MHD_Connection *c)
-{
-    conn_enter(s->deadlines, x->connection, CONN_WORKING, NULL);
-    pthread_mutex_lock(&s->reload_lock);
-    bool accepted = !s->no_more_reloads;
-    if (accepted) {
-        x->waiting = c;
-        x->next_reload = s->reloads;
-        s->reloads = x;
-        MHD_suspend_connection(c);
-    }
-    pthread_mutex_unlock(&s->reload_lock);
-    if (accepted)
-        pthread_kill(s->main_thread, SIGHUP);
-    return accepted;
-}
-
-static exchange *take_reloads(service *s)
-{
-    pthread_mutex_lock(&s->reload_lock);
-    exchange *all = s->reloads;
-    s->reloads = NULL;
-    pthread_mutex_unlock(&s->reload_lock);
-    return all;
-}
-
-/* Resumes the requests that were waiting when loading began. failure: NULL on success. */
-static void answer_reloads(service *s, exchange *x, const problem *failure,
-                           size_t generation)
-{
-    pthread_mutex_lock(&s->reload_lock); /* they were suspended under it */
-    for (exchange *next; x; x = next) {
-        next = x->next_reload;
-        x->reload_generation = generation;
-        if (failure)
-            x->refusal = *failure;
-        if (x->waiting)
-            MHD_resume_connection(x->waiting);
-    }
-    pthread_cond_broadcast(&s->reload_answered);
-    pthread_mutex_unlock(&s->reload_lock);
-}
-
-/* For a thread: asks the main thread for a reload, and waits for it. */
-static rf_status reload_and_wait(void *user, rf_error *err)
-{
-    service *s = user;
-    exchange x = {.service = s};
-    pthread_mutex_lock(&s->reload_lock);
-    if (s->no_more_reloads)
-        problem_shutting_down(&x.refusal);
-    else {
-        x.next_reload = s->reloads;
-        s->reloads = &x;
-        pthread_kill(s->main_thread, SIGHUP);
-    }
-    while (!x.reload_generation && !x.refusal.status)
-        pthread_cond_wait(&s->reload_answered, &s->reload_lock);
-    pthread_mutex_unlock(&s->reload_lock);
-    return x.reload_generation ? RF_OK
-                               : rf_fail(err, RF_ERR_IO, 0, "%s", x.refusal.message);
-}
-
 static const char *plural(size_t n, const char *one, const char *many)
 {
     return n == 1 ? one : many;
-}
-
-static void reload_model(service *s)
-{
-    rf_error err = {0};
-    exchange *waiting = take_reloads(s);
-    double start = rf_clock_seconds();
-    if (model_slot_reload(s->models, &err) != RF_OK) {
-        problem failure = {0};
-        atomic_fetch_add(&s->counts.reloads_failed, 1);
-        log_line("reload failed, still serving the old model: %s", err.msg);
-        problem_set(&failure, 422, "bad_model", "still serving the old model: %s",
-                    err.msg);
-        answer_reloads(s, waiting, &failure, 0);
-        return;
-    }
-    queue_poke(s->queue); /* idle workers drop the old model */
-    atomic_fetch_add(&s->counts.reloads_ok, 1);
-    loaded_model *m = model_slot_acquire(s->models);
-    size_t classes = rf_model_classes(m->model);
-    log_line("reloaded %s in %.1f s: generation %zu, %zu %s", model_slot_path(s->models),
-             rf_clock_seconds() - start, m->generation, classes,
-             plural(classes, "class", "classes"));
-    answer_reloads(s, waiting, NULL, m->generation);
-    loaded_model_unref(m);
 }
 
 /* ---- Signals ----------------------------------------------------------------------- */
@@ -166,7 +76,7 @@ static void wait_for_stop(service *s)
         int caught = sigwaitinfo(&set, NULL);
         /* The kernel delivers SIGHUP first: a storm of them must not hide SIGTERM. */
         if (caught == SIGHUP && sigtimedwait(&stops, NULL, &no_wait) < 0)
-            reload_model(s);
+            service_reload(s);
         else if (caught > 0)
             return;
     }
@@ -207,10 +117,7 @@ static void drain(service *s)
     log_line("stopping: finishing requests in progress");
     conn_deadlines_drain(s->deadlines);
     problem_shutting_down(&stopping);
-    pthread_mutex_lock(&s->reload_lock);
-    s->no_more_reloads = true;
-    pthread_mutex_unlock(&s->reload_lock);
-    answer_reloads(s, take_reloads(s), &stopping, 0);
+    service_end_reloads(s, &stopping);
     while (conn_deadlines_count(s->deadlines) > 0 && rf_clock_seconds() < end) {
         int caught = sigtimedwait(&set, NULL, &tick);
         if (caught == SIGTERM || caught == SIGINT)
@@ -359,10 +266,10 @@ static rf_status open_store(service *s, rf_error *err)
     if (!s->store || o->store_hash)
         return s->store ? RF_OK : err->code;
     s->desk = desk_new(o->store, err);
-    s->learner =
-        s->desk ? learner_new(&(learner_options){o->store, s->models, reload_and_wait, s},
-                              err)
-                : NULL;
+    s->learner = s->desk ? learner_new(&(learner_options){o->store, s->models,
+                                                          service_reload_and_wait, s},
+                                       err)
+                         : NULL;
     return s->learner ? RF_OK : err->code;
 }
 

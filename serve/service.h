@@ -124,9 +124,15 @@ enum MHD_Result reply_constant(exchange *x, struct MHD_Connection *c, const char
 enum MHD_Result reply_empty(exchange *x, struct MHD_Connection *c, unsigned status);
 enum MHD_Result reply_stream(exchange *x, struct MHD_Connection *c);
 
-/* serve.c: suspends the exchange until the main thread has reloaded the model. False if
+/* reload.c: suspends the exchange until the main thread has reloaded the model. False if
  * the service is already stopping. */
 bool service_request_reload(service *s, exchange *x, struct MHD_Connection *c);
+/* For a thread: asks the main thread for a reload, and waits for it. user: the service.
+ */
+rf_status service_reload_and_wait(void *user, rf_error *err);
+/* The main thread: reloads; accepts no more, and answers those that wait. */
+void service_reload(service *s);
+void service_end_reloads(service *s, const problem *why);
 
 #define REPLY_MAX ((size_t)1 << 30) /* bytes of an answer */
 
