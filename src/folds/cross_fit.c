@@ -86,21 +86,22 @@ static rf_status run_folds(rf_training *t, const rf_fold_plan *plan, const float
     return st;
 }
 
-/* AUROC of known against hidden texts; unlike the value of the best fence it is hardly
- * moved by chance. */
+/* AUROC of known against open texts, hidden or given; unlike the value of the best fence
+ * it is hardly moved by chance. */
 static rf_status rank_outcomes(const rf_outcomes *folds, size_t n_folds, double *auroc,
                                rf_error *err)
 {
     size_t n = 0;
     for (size_t f = 0; f < n_folds; f++)
-        n += folds[f].n;
+        n += folds[f].n + folds[f].n_given;
     rf_margin_row *rows = calloc(n + 1, sizeof *rows);
     if (!rows)
         return rf_fail_nomem(err, n * sizeof *rows, "the outcomes");
     n = 0;
     for (size_t f = 0; f < n_folds; f++)
-        for (size_t i = 0; i < folds[f].n; i++) {
-            const rf_outcome *row = &folds[f].row[i];
+        for (size_t i = 0; i < folds[f].n + folds[f].n_given; i++) {
+            const rf_outcome *row =
+                i < folds[f].n ? &folds[f].row[i] : &folds[f].given[i - folds[f].n];
             if (isfinite(row->margin[0]))
                 rows[n++] = (rf_margin_row){row->margin[0], row->hidden};
         }

@@ -275,7 +275,8 @@ setup() {
         --encoder-rate 0.25 --known-rate 5e-1 --dropout .5 --max-tokens 9 --dev-share 0.25 \
         --seed 9223372036854775807 --head-steps 8 --positives 3 --negatives 5 --head-rate 0.125 \
         --head-dropout 0.0625 --lambda 2 --rho 3 --radius 4 --gamma 5 --ascent-steps 6 \
-        --ascent-rate 0.75 --no-noise --no-projection --cache-mb 0
+        --ascent-rate 0.75 --no-noise --no-projection --cache-mb 0 \
+        --fence-reject 0.2 # no folds, which would rather not tune at such a rate
     "$rf" inspect --json m.rf >m.json
     [ "$(json_file m.json 'const k = v.settings.known; [v.settings.max_tokens, v.settings.dev_share, k.train_layers, k.epochs, k.batch, k.patience, k.encoder_rate, k.known_rate, k.dropout]')" = "9,0.25,1,3,7,2,0.25,0.5,0.5" ]
     [ "$(json_file m.json 'const o = v.settings.open; [o.steps, o.positives, o.negatives, o.rate, o.dropout, o.lambda, o.rho, o.radius, o.gamma, o.ascent_steps, o.ascent_rate, o.noise, o.projection]')" = "8,3,5,0.125,0.0625,2,3,4,5,6,0.75,false,false" ]

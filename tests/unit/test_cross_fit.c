@@ -462,19 +462,21 @@ static void threads_change_nothing(void **state)
     bench_release(&three);
 }
 
-/* Of all pairs of a known and a hidden text, the share in which the known one has the
- * larger margin, in per cent. */
+/* Of all pairs of a known and an open text, hidden or given, the share in which the known
+ * one has the larger margin, in per cent. */
 static double count_pairs(const rf_outcomes *folds, size_t n)
 {
     double right = 0.0, pairs = 0.0;
     for (size_t f = 0; f < n; f++)
-        for (size_t i = 0; i < folds[f].n; i++)
+        for (size_t i = 0; i < folds[f].n - folds[f].n_hidden; i++)
             for (size_t g = 0; g < n; g++)
-                for (size_t k = 0; k < folds[g].n; k++) {
-                    const rf_outcome *a = &folds[f].row[i], *b = &folds[g].row[k];
-                    if (a->hidden || !b->hidden)
-                        continue;
-                    double over = (double)(a->margin[0] - b->margin[0]);
+                for (size_t k = 0; k < folds[g].n_hidden + folds[g].n_given; k++) {
+                    const rf_outcome *first =
+                        folds[g].row + folds[g].n - folds[g].n_hidden;
+                    const rf_outcome *b = k < folds[g].n_hidden
+                                              ? first + k
+                                              : folds[g].given + k - folds[g].n_hidden;
+                    double over = (double)(folds[f].row[i].margin[0] - b->margin[0]);
                     right += over > 0.0 ? 1.0 : over < 0.0 ? 0.0 : 0.5;
                     pairs += 1.0;
                 }
