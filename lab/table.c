@@ -74,8 +74,8 @@ static const char *next_encoder(const results *all, size_t r, size_t p)
 /* Moves lab to the results of an encoder, which begin at *r and *p. */
 static void take_encoder(rf_lab *lab, const results *all, size_t *r, size_t *p)
 {
-    lab->runs = all->runs + *r;
-    lab->points = all->points + *p;
+    lab->runs = all->n > 0 ? all->runs + *r : NULL;
+    lab->points = all->n_points > 0 ? all->points + *p : NULL;
     lab->n = lab->n_points = 0;
     for (; *r < all->n && strcmp(all->runs[*r].encoder, lab->encoder) == 0; ++*r)
         lab->n++;

@@ -14,6 +14,7 @@
 
 #define APPLICATION_ID 0x52466e63 /* "RFnc", at byte 68 of the file */
 #define BUSY_MS 10000             /* how long to wait for another writer */
+#define RETRY_MS 10
 
 /* ids are never used again: a label must not end up at another text. */
 static const char tables[] =
@@ -162,9 +163,16 @@ static rf_status make_file(store *s, rf_error *err)
 static rf_status make_tables(store *s, rf_error *err)
 {
     int64_t id;
-    /* The file can shrink when rows go; to be said before there is any table. */
-    rf_status st = store_exec(
-        s, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL", "make it", err);
+    rf_status st;
+    /* The file can shrink when rows go; to be said before there is any table. SQLite does
+     * not wait by itself while others change the journal's mode. */
+    for (int waited = 0;; waited += RETRY_MS) {
+        st = store_exec(s, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL",
+                        "make it", err);
+        if (st == RF_OK || sqlite3_errcode(s->db) != SQLITE_BUSY || waited >= BUSY_MS)
+            break;
+        sqlite3_sleep(RETRY_MS);
+    }
     if (st == RF_OK)
         st = store_begin(s, err);
     if (st != RF_OK)
@@ -182,15 +190,20 @@ static rf_status make_tables(store *s, rf_error *err)
     return store_end(s, st, err);
 }
 
-/* Is it a store that we can read? *empty: there is nothing in it at all. */
+/* Is it a store that we can read? *empty: there is nothing in it at all. All of it is
+ * read at one moment: another program may be making the tables. */
 static rf_status check_kind(store *s, bool *empty, rf_error *err)
 {
     int64_t id = 0, version = 0, objects = 0;
-    rf_status st = store_number(s, "PRAGMA application_id", &id, err);
+    rf_status st = store_exec(s, "BEGIN", "read", err);
+    if (st != RF_OK)
+        return st;
+    st = store_number(s, "SELECT count(*) FROM sqlite_schema", &objects, err);
+    if (st == RF_OK)
+        st = store_number(s, "PRAGMA application_id", &id, err);
     if (st == RF_OK)
         st = store_number(s, "PRAGMA user_version", &version, err);
-    if (st == RF_OK)
-        st = store_number(s, "SELECT count(*) FROM sqlite_schema", &objects, err);
+    st = store_end(s, st, err);
     if (st != RF_OK)
         return st;
     *empty = id == 0 && version == 0 && objects == 0;

@@ -35,7 +35,7 @@ static double between_classes(const rf_class_stats *s, size_t a, size_t b)
 
 void rf_class_scale(const rf_class_stats *s, double *within, double *between)
 {
-    size_t classes = s->classes;
+    size_t classes = s->mean ? s->classes : 0; /* a model may have no statistics */
     *within = *between = 0.0;
     for (size_t a = 0; a < classes; a++) {
         double most = classes > 1 ? -1.0 : 0.0;
@@ -56,6 +56,8 @@ double rf_class_level(double within, double between)
 
 double rf_class_similarity(const rf_class_stats *s, size_t c, const float *unit)
 {
+    if (!s->mean)
+        return 0.0;
     double length = length_of(s, c);
     const float *mean = s->mean + c * s->width;
     return length > 0.0 ? rf_review_dot(unit, mean, s->width) / length : 0.0;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[RF_PATH_MAX], path[RF_PATH_MAX];
@@ -551,11 +552,50 @@ static void test_drift_reads_whole_hours(void **state)
     store_close(s);
 }
 
+/* Several services that start at once on a file that is not there yet. */
+static void many_make_the_file_at_once(void **state)
+{
+    (void)state;
+    enum { PROGRAMS = 4, ROUNDS = 40 };
+    for (int round = 0; round < ROUNDS; round++) {
+        char file[RF_PATH_MAX], name[32];
+        int go[2];
+        pid_t child[PROGRAMS];
+        snprintf(name, sizeof name, "new%d.db", round);
+        scratch_path(file, dir, name);
+        assert_int_equal(pipe(go), 0);
+        for (int i = 0; i < PROGRAMS; i++) {
+            child[i] = fork();
+            assert_true(child[i] >= 0);
+            if (child[i] == 0) {
+                char wait;
+                rf_error err = {0};
+                close(go[1]);
+                if (read(go[0], &wait, 1) != 0) /* ends when all are there */
+                    _exit(2);
+                store *s = store_open(file, STORE_CREATE, &err);
+                if (!s)
+                    fprintf(stderr, "%s\n", err.msg);
+                store_close(s);
+                _exit(s ? 0 : 1);
+            }
+        }
+        close(go[0]);
+        close(go[1]);
+        for (int i = 0; i < PROGRAMS; i++) {
+            int code;
+            assert_int_equal(waitpid(child[i], &code, 0), child[i]);
+            assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+        }
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, clear)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(many_make_the_file_at_once),
         TEST(test_rows),
         TEST(test_counts_add_up),
         TEST(test_all_or_nothing),
