@@ -5,7 +5,7 @@
  *   linkage      groups whose points are similar enough on average (linkage.h)
  *   moving       each point goes to the group that it is most similar to on average, a
  *                few times over; one that is similar enough to none leaves
- *   size         groups of fewer than `least` points are none
+ *   size         smaller groups than `least` points do not count
  *
  * Deterministic, and the same bits for any number of threads.
  */

@@ -61,7 +61,7 @@ export async function visit(server, options, run, expected = /^$/) {
 }
 // The policy of the page forbids Playwright's waitForFunction.
 export async function until(what, check) {
-  for (const end = Date.now() + 60000; ;) {
+  for (const end = Date.now() + 300000; ;) {
     const got = await check();
     if (got) return got;
     assert.ok(Date.now() < end, 'timed out waiting for ' + what);
