@@ -30,8 +30,8 @@ typedef struct rf_budget {
                          * only this share of the budget. 0 counts as 1 */
     size_t open_rows, hidden_classes; /* each text counts once */
     float common;                     /* added to every margin */
-    float *own;                       /* [classes] added as well; never above 0 */
-    rf_rate accept, recall, reject;   /* expected rates */
+    float *own; /* [classes] added as well: by fence/, 0 after a training */
+    rf_rate accept, recall, reject; /* expected rates */
     double *class_accept; /* [classes] share of hidden texts accepted as this one */
 } rf_budget;
 
@@ -80,7 +80,7 @@ rf_status rf_budget_enough(double most, const char *name, const char *option, si
 rf_status rf_budget_check_both(const rf_budget *b, const rf_outcomes *folds,
                                size_t n_folds, rf_error *err);
 
-/* Fills b->own and b->common from the folds: see budget.c. */
+/* Fills b->common from the folds, and clears b->own: see budget.c. */
 rf_status rf_budget_fences(rf_budget *b, const rf_outcomes *folds, size_t n_folds,
                            rf_error *err);
 

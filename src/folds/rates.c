@@ -77,19 +77,3 @@ double rf_rate_smallest(size_t rows)
 {
     return rows > 3 ? 3.0 / (double)rows : 1.0;
 }
-
-double rf_poisson_tail(size_t count, double mean)
-{
-    if (count == 0)
-        return 1.0;
-    if (mean <= 0.0)
-        return 0.0;
-    if (mean > 500.0) /* exp(-mean) may underflow: normal approximation */
-        return 0.5 * erfc(((double)count - 0.5 - mean) / sqrt(2.0 * mean));
-    double term = exp(-mean), below = term;
-    for (size_t i = 1; i < count; i++) {
-        term *= mean / (double)i;
-        below += term;
-    }
-    return below < 1.0 ? 1.0 - below : 0.0;
-}

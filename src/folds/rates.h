@@ -28,7 +28,4 @@ rf_status rf_rate_of_classes(rf_rate *r, const size_t *hits, const size_t *n,
 size_t rf_rate_rows(double most);
 double rf_rate_smallest(size_t rows);
 
-/* P(X >= count) for a Poisson variable with this mean. */
-double rf_poisson_tail(size_t count, double mean);
-
 #endif
