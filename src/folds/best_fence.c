@@ -24,9 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN_SHARE 0.55
+#define OPEN_SHARE 0.5
 #define GIVEN_ROWS 50.0
-#define SHIFT 0.15
+#define SHIFT 0.25
 #define SHIFT_ROWS 24.0
 #define OFFSETS 199   /* tried: quantiles of the margins */
 #define SMOOTH_SD 8.0 /* in offsets */
@@ -214,7 +214,7 @@ rf_status rf_best_fence(const rf_outcomes *folds, size_t n_folds, size_t classes
     *offset = 0.0f;
     rf_status st = take_answers(&a, folds, n_folds, classes, err);
     if (st == RF_OK)
-        st = find_best(&a, 0.5, offset, value, err);
+        st = find_best(&a, 0.0, offset, value, err);
     release_answers(&a);
     return st;
 }

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/streams.h"
-#include "answer/metrics.h"
+#include "num/vectors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,10 +14,13 @@
 /* Up to this many rows per class the folds also try the encoder as it came: a handful of
  * texts may teach it the wrong thing. */
 #define FEW_ROWS 60
-/* Points of AUROC by which tuned layers must be better than that. Where the two are
- * level, the encoder as it came has the better fence: folds train layers for a third of
- * the time, and place the fence for layers that are tuned less. */
+/* Points of rank_outcomes by which tuned layers must be better than that. Where the two
+ * are level, the encoder as it came has the better fence: folds train layers for a third
+ * of the time, and place the fence for layers that are tuned less. */
 #define TUNED_ADVANTAGE 0.5
+/* After so many folds, layers that are not better by then are not tuned in the others:
+ * where it is close, either will do, and tuning is most of the time of a fold. */
+#define FIRST_LOOK 2
 
 /* From so many open texts on that came with the training data, confidence and what to
  * expect of open texts are measured on them and not on hidden classes. */
@@ -62,52 +65,124 @@ static int on_progress(void *user, double part)
     return report(user, 0.95 * part, false); /* mostly stage 1; what follows is short */
 }
 
-/* The outcomes of all folds with each of n blends: outcomes[i][fold]. */
-static rf_status run_folds(rf_training *t, const rf_fold_plan *plan, const float *blends,
-                           size_t n, rf_outcomes (*outcomes)[RF_MAX_FOLDS])
+/* How many of n ascending values are below x. */
+static size_t count_below(const float *values, size_t n, float x)
+{
+    size_t from = 0;
+    while (from < n) {
+        size_t middle = from + (n - from) / 2;
+        if (values[middle] < x)
+            from = middle + 1;
+        else
+            n = middle;
+    }
+    return from;
+}
+
+/* Of all pairs of a known and an open text, hidden or given, the share in which the known
+ * one gets its class with a larger margin than the open one has, in per cent. It counts
+ * both kinds of mistake without a fence, and chance moves it less than the value of the
+ * best fence. */
+static rf_status rank_outcomes(const rf_outcomes *folds, size_t n_folds, double *share,
+                               rf_error *err)
+{
+    size_t n = 0, open = 0, known = 0;
+    double before = 0.0;
+    for (size_t f = 0; f < n_folds; f++)
+        n += folds[f].n_hidden + folds[f].n_given;
+    float *margins = rf_floats_new(n + 1);
+    if (!margins)
+        return rf_fail_nomem(err, n * sizeof *margins, "the outcomes");
+    for (size_t f = 0; f < n_folds; f++) {
+        const rf_outcome *hidden = folds[f].row + folds[f].n - folds[f].n_hidden;
+        for (size_t i = 0; i < folds[f].n_hidden + folds[f].n_given; i++) {
+            float m = i < folds[f].n_hidden
+                          ? hidden[i].margin[0]
+                          : folds[f].given[i - folds[f].n_hidden].margin[0];
+            if (isfinite(m))
+                margins[open++] = m;
+        }
+    }
+    rf_sort(margins, open);
+    for (size_t f = 0; f < n_folds; f++)
+        for (size_t i = 0; i < folds[f].n - folds[f].n_hidden; i++) {
+            const rf_outcome *row = &folds[f].row[i];
+            if (!isfinite(row->margin[0]))
+                continue;
+            known++;
+            if (row->head[0] == row->truth)
+                before += (double)count_below(margins, open, row->margin[0]);
+        }
+    *share = known && open ? 100.0 * before / ((double)known * (double)open) : NAN;
+    free(margins);
+    return RF_OK;
+}
+
+/* The blends of tuned layers to try, and the answers of the folds with each. */
+typedef struct trials {
+    float blend[2];
+    size_t first, end; /* those from first to end - 1 are tried */
+    rf_outcomes outcomes[2][RF_MAX_FOLDS];
+} trials;
+
+static bool try_both(const trials *tried)
+{
+    return tried->end - tried->first == 2;
+}
+
+/* Whether tuned layers, the first trial, answer better than the encoder as it came, by
+ * the folds so far. */
+static rf_status tuning_helps(const trials *tried, size_t folds, bool *helps,
+                              rf_error *err)
+{
+    double share[2] = {NAN, NAN};
+    rf_status st = RF_OK;
+    for (size_t i = 0; i < 2 && st == RF_OK; i++)
+        st = rank_outcomes(tried->outcomes[i], folds, &share[i], err);
+    *helps = !(share[1] > share[0] - TUNED_ADVANTAGE);
+    return st;
+}
+
+/* Goes on with the encoder as it came, unless tuned layers are better by these folds. */
+static rf_status drop_useless_tuning(trials *tried, size_t folds, rf_training *t)
+{
+    bool helps;
+    rf_status st = tuning_helps(tried, folds, &helps, t->err);
+    if (st != RF_OK || helps)
+        return st;
+    tried->first = 1;
+    return t->s.train_layers > 0 ? rf_training_freeze(t) : RF_OK;
+}
+
+static rf_status run_fold(trials *tried, size_t number, rf_training *t,
+                          const rf_fold_plan *plan, fold_progress *p)
+{
+    rf_fold fold;
+    rf_status st = rf_fold_begin(&fold, t, plan, number, on_progress, p);
+    if (st != RF_OK)
+        return st;
+    for (size_t i = tried->first; i < tried->end && st == RF_OK; i++) {
+        rf_settings s = t->s;
+        s.blend = tried->blend[i];
+        st = rf_fold_try(&fold, &s, &tried->outcomes[i][number]);
+    }
+    rf_fold_end(&fold);
+    return st;
+}
+
+static rf_status run_folds(trials *tried, rf_training *t, const rf_fold_plan *plan)
 {
     fold_progress p = {.t = t, .folds = plan->folds, .start = rf_clock_seconds()};
     rf_status st = RF_OK;
     for (size_t f = 0; f < plan->folds && st == RF_OK; f++) {
-        rf_fold fold;
-        st = rf_fold_begin(&fold, t, plan, f, on_progress, &p);
-        if (st != RF_OK)
-            return st;
-        for (size_t i = 0; i < n && st == RF_OK; i++) {
-            rf_settings s = t->s;
-            s.blend = blends[i];
-            st = rf_fold_try(&fold, &s, &outcomes[i][f]);
-        }
-        rf_fold_end(&fold);
+        st = run_fold(tried, f, t, plan, &p);
         p.fold++;
         if (st == RF_OK && report(&p, 0.0, true) != 0)
             st = rf_fail(t->err, RF_ERR_STOPPED, 0, "training was stopped");
+        if (st == RF_OK && try_both(tried) && p.fold == FIRST_LOOK)
+            st = drop_useless_tuning(tried, p.fold, t);
     }
     return st;
-}
-
-/* AUROC of known against open texts, hidden or given; unlike the value of the best fence
- * it is hardly moved by chance. */
-static rf_status rank_outcomes(const rf_outcomes *folds, size_t n_folds, double *auroc,
-                               rf_error *err)
-{
-    size_t n = 0;
-    for (size_t f = 0; f < n_folds; f++)
-        n += folds[f].n + folds[f].n_given;
-    rf_margin_row *rows = calloc(n + 1, sizeof *rows);
-    if (!rows)
-        return rf_fail_nomem(err, n * sizeof *rows, "the outcomes");
-    n = 0;
-    for (size_t f = 0; f < n_folds; f++)
-        for (size_t i = 0; i < folds[f].n + folds[f].n_given; i++) {
-            const rf_outcome *row =
-                i < folds[f].n ? &folds[f].row[i] : &folds[f].given[i - folds[f].n];
-            if (isfinite(row->margin[0]))
-                rows[n++] = (rf_margin_row){row->margin[0], row->hidden};
-        }
-    *auroc = rf_auroc(rows, n);
-    free(rows);
-    return RF_OK;
 }
 
 static bool has_known(const rf_outcomes *folds, size_t n)
@@ -133,34 +208,26 @@ rf_status rf_cross_fit_run(rf_cross_fit *c, rf_training *t)
         return st;
     }
     bool few = (t->train.n - t->train.n_open) / classes < FEW_ROWS;
-    const float blends[2] = {t->s.blend, 0.0f};
-    size_t n = few && t->s.train_layers > 0 && t->s.blend > 0.0f ? 2 : 1, chosen = 0;
-    rf_outcomes outcomes[2][RF_MAX_FOLDS] = {0};
-    float offset[2];
-    double auroc[2] = {NAN, NAN};
-    st = run_folds(t, &plan, blends, n, outcomes);
-    if (st == RF_OK && !has_known(outcomes[0], plan.folds)) {
+    bool tries_both = few && t->s.train_layers > 0 && t->s.blend > 0.0f;
+    trials tried = {.blend = {t->s.blend, 0.0f}, .end = tries_both ? 2 : 1};
+    st = run_folds(&tried, t, &plan);
+    if (st == RF_OK && try_both(&tried))
+        st = drop_useless_tuning(&tried, plan.folds, t);
+    rf_outcomes *chosen = tried.outcomes[tried.first];
+    if (st == RF_OK && !has_known(chosen, plan.folds))
         snprintf(c->why_not, sizeof c->why_not, "no class has two texts");
-        n = 0;
-    }
-    for (size_t i = 0; i < n && st == RF_OK; i++) {
-        st = rf_best_fence(outcomes[i], plan.folds, classes, &offset[i], NULL, t->err);
-        if (st == RF_OK)
-            st = rank_outcomes(outcomes[i], plan.folds, &auroc[i], t->err);
-    }
-    if (n == 2 && auroc[1] > auroc[0] - TUNED_ADVANTAGE)
-        chosen = 1;
-    if (st == RF_OK && n > 0) {
-        memcpy(c->outcomes, outcomes[chosen], sizeof c->outcomes);
-        memset(outcomes[chosen], 0, sizeof outcomes[chosen]);
+    else if (st == RF_OK)
+        st = rf_best_fence(chosen, plan.folds, classes, &t->fence, NULL, t->err);
+    if (st == RF_OK && !c->why_not[0]) {
+        memcpy(c->outcomes, chosen, sizeof c->outcomes);
+        memset(chosen, 0, sizeof c->outcomes);
         c->folds = plan.folds;
-        t->s.blend = blends[chosen];
-        t->fence = offset[chosen];
+        t->s.blend = tried.blend[tried.first];
         c->offset = t->fence + t->s.fence_offset; /* where it ends up */
     }
     for (size_t i = 0; i < 2; i++)
         for (size_t f = 0; f < RF_MAX_FOLDS; f++)
-            rf_outcomes_release(&outcomes[i][f]);
+            rf_outcomes_release(&tried.outcomes[i][f]);
     rf_fold_plan_release(&plan);
     return st;
 }
