@@ -340,6 +340,12 @@ typedef struct rf_reliability_bin {
     double right;      /* share that was right, likewise */
 } rf_reliability_bin;
 
+/* Texts of one class that were answered with one class, the same or another. */
+typedef struct rf_confusion {
+    size_t truth, answer; /* indices into rf_evaluation.scores: classes stands for open */
+    size_t count;         /* texts, at least 1 */
+} rf_confusion;
+
 /* Figures as published for open intent recognition, and three more; all but mcc are in
  * per cent. Classes are the model's and "open", which comes last. Definitions:
  * docs/MODEL.md, "Figures". */
@@ -348,7 +354,10 @@ typedef struct rf_evaluation {
     size_t classes;   /* of the model */
     double accuracy, f1, f1_known, f1_open;
     rf_class_score *scores; /* [classes + 1] */
-    size_t *confusion;      /* [classes + 1][classes + 1], rows: truth */
+    /* The cells of the confusion matrix that are not 0, by truth, then answer. (A whole
+     * matrix of 100,000 classes would take 80 GB.) */
+    rf_confusion *confusion; /* [n_confusion] */
+    size_t n_confusion;
     /* Expected calibration error over all answers: the mean distance between the share
      * of right answers in a bin and the mean confidence in it. */
     double calibration_error;
@@ -365,12 +374,6 @@ RF_API rf_status rf_evaluate(rf_session *session, const rf_dataset *data,
                              rf_evaluation *out, rf_error *err);
 /* Frees what the struct holds; accepts a zeroed one. */
 RF_API void rf_evaluation_release(rf_evaluation *evaluation);
-
-/* Some texts of class `truth` were answered with another class. */
-typedef struct rf_confusion {
-    size_t truth, answer; /* indices into rf_evaluation.scores: classes stands for open */
-    size_t count;         /* texts, at least 1 */
-} rf_confusion;
 
 /* Every pair of a label and a wrong answer that occurred, most texts first; ties in order
  * of truth, then answer. *list has *n entries and is freed with free(); on failure it is
@@ -392,6 +395,9 @@ typedef struct rf_promise {
 
 /* False if the model promises nothing; *out is then unchanged. */
 RF_API bool rf_model_promise(const rf_model *model, rf_promise *out);
+/* A cell of the confusion matrix, by indices as in rf_confusion. */
+RF_API size_t rf_evaluation_count(const rf_evaluation *evaluation, size_t truth,
+                                  size_t answer);
 /* The number of open texts that were given a class. */
 RF_API size_t rf_evaluation_accepted(const rf_evaluation *evaluation);
 

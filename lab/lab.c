@@ -104,7 +104,7 @@ static rf_status test_model(lab *l, const rf_model *m, const rf_experiment *t,
 {
     size_t n = t->split.test.n;
     tally all = {e, m, &t->split.test, malloc((n + 1) * sizeof *all.ranked)};
-    rf_status st = all.ranked ? rf_evaluation_init(e, m->classes, l->err)
+    rf_status st = all.ranked ? rf_evaluation_init(e, m->classes, n, l->err)
                               : rf_fail_nomem(l->err, n * sizeof *all.ranked, "margins");
     if (st == RF_OK)
         st = rf_judge_all(m, t->stage1.z[RF_LAB_TEST], n, l->context.team, count_answers,

@@ -203,7 +203,7 @@ static rf_status measure(measuring *m, const rf_model *model, rf_point_figures *
     answers a = {.ranked = malloc((n + 1) * sizeof *a.ranked),
                  .classes = rf_model_classes(model)};
     rf_session *s = NULL;
-    rf_status st = a.ranked ? rf_evaluation_init(&a.e, a.classes, m->err)
+    rf_status st = a.ranked ? rf_evaluation_init(&a.e, a.classes, n, m->err)
                             : rf_fail_nomem(m->err, n * sizeof *a.ranked, "margins");
     if (st == RF_OK) {
         s = rf_session_new(model, rf_team_size(m->context.team), m->err);

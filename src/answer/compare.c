@@ -37,7 +37,7 @@ static rf_status answer_rows(rf_comparison *c, rf_session *const sessions[2],
         rf_evaluation *e = &c->evaluation[k];
         collector to = {e, rows, k};
         c->model[k] = rf_session_model(sessions[k]);
-        st = rf_evaluation_init(e, c->model[k]->classes, err);
+        st = rf_evaluation_init(e, c->model[k]->classes, rf_dataset_rows(data), err);
         if (st == RF_OK)
             st = rf_classify_labelled(sessions[k], data, collect, &to, err);
         if (st == RF_OK)

@@ -27,7 +27,7 @@ rf_status rf_evaluate(rf_session *session, const rf_dataset *data, rf_evaluation
 {
     size_t n = rf_dataset_rows(data);
     tally t = {.margins = calloc(n + 1, sizeof *t.margins), .into = out};
-    rf_status st = rf_evaluation_init(out, rf_session_model(session)->classes, err);
+    rf_status st = rf_evaluation_init(out, rf_session_model(session)->classes, n, err);
     if (st == RF_OK && !t.margins)
         st = rf_fail_nomem(err, n * sizeof *t.margins, "the margins of the rows");
     if (st == RF_OK)

@@ -1,5 +1,5 @@
-/* metrics.c - confusion matrix, F1, MCC, AUROC, calibration error and the ranking of
- * confusions */
+/* metrics.c - sparse confusion matrix, F1, MCC, AUROC, calibration error and the ranking
+ * of confusions */
 #include "answer/metrics.h"
 
 #include "base/memory.h"
@@ -9,18 +9,20 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-rf_status rf_evaluation_init(rf_evaluation *e, size_t classes, rf_error *err)
+rf_status rf_evaluation_init(rf_evaluation *e, size_t classes, size_t rows, rf_error *err)
 {
     *e = (rf_evaluation){.classes = classes, .auroc = NAN};
-    size_t ids = classes + 1, cells = 0, bytes = SIZE_MAX;
-    if (rf_size_mul(ids, ids, &cells) && rf_size_mul(cells, sizeof(size_t), &bytes)) {
-        e->scores = calloc(ids, sizeof *e->scores);
-        e->confusion = calloc(cells, sizeof *e->confusion);
+    size_t bytes = SIZE_MAX, more = 0;
+    if (rf_size_mul(classes + 1, sizeof *e->scores, &bytes) &&
+        rf_size_mul(rows + 1, sizeof *e->confusion, &more)) {
+        e->scores = calloc(classes + 1, sizeof *e->scores);
+        e->confusion = malloc(more);
     }
     if (e->scores && e->confusion)
         return RF_OK;
     rf_evaluation_release(e);
-    return rf_fail_nomem(err, bytes, "a confusion matrix");
+    return rf_fail_nomem(err, bytes > SIZE_MAX - more ? SIZE_MAX : bytes + more,
+                         "the figures of an evaluation");
 }
 
 void rf_evaluation_release(rf_evaluation *e)
@@ -36,9 +38,40 @@ static size_t id_of(const rf_evaluation *e, size_t class_index)
     return class_index == RF_OPEN ? e->classes : class_index;
 }
 
+/* In a cell of its own: rf_evaluation_finish puts those that are equal together. */
 void rf_evaluation_add(rf_evaluation *e, size_t truth, size_t answer)
 {
-    e->confusion[id_of(e, truth) * (e->classes + 1) + id_of(e, answer)]++;
+    e->confusion[e->n_confusion++] = (rf_confusion){id_of(e, truth), id_of(e, answer), 1};
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const rf_confusion *x = a, *y = b;
+    if (x->truth != y->truth)
+        return x->truth < y->truth ? -1 : 1;
+    return x->answer < y->answer ? -1 : x->answer > y->answer;
+}
+
+static void merge_cells(rf_evaluation *e)
+{
+    rf_confusion *c = e->confusion;
+    size_t n = 0;
+    qsort(c, e->n_confusion, sizeof *c, by_place);
+    for (size_t i = 0; i < e->n_confusion; i++) {
+        if (n > 0 && by_place(&c[n - 1], &c[i]) == 0)
+            c[n - 1].count += c[i].count;
+        else
+            c[n++] = c[i];
+    }
+    e->n_confusion = n;
+}
+
+size_t rf_evaluation_count(const rf_evaluation *e, size_t truth, size_t answer)
+{
+    const rf_confusion place = {.truth = truth, .answer = answer};
+    const rf_confusion *found =
+        bsearch(&place, e->confusion, e->n_confusion, sizeof place, by_place);
+    return found ? found->count : 0;
 }
 
 void rf_evaluation_add_confidence(rf_evaluation *e, bool right, float confidence)
@@ -55,8 +88,9 @@ void rf_evaluation_add_confidence(rf_evaluation *e, bool right, float confidence
 size_t rf_evaluation_accepted(const rf_evaluation *e)
 {
     size_t accepted = 0;
-    for (size_t i = 0; i < e->classes; i++)
-        accepted += e->confusion[e->classes * (e->classes + 1) + i];
+    for (size_t i = 0; i < e->n_confusion; i++)
+        if (e->confusion[i].truth == e->classes && e->confusion[i].answer < e->classes)
+            accepted += e->confusion[i].count;
     return accepted;
 }
 
@@ -65,32 +99,20 @@ static int by_count(const void *a, const void *b)
     const rf_confusion *x = a, *y = b;
     if (x->count != y->count)
         return x->count > y->count ? -1 : 1;
-    if (x->truth != y->truth)
-        return x->truth < y->truth ? -1 : 1;
-    return x->answer < y->answer ? -1 : x->answer > y->answer;
-}
-
-static bool is_confusion(const rf_evaluation *e, size_t cell)
-{
-    size_t ids = e->classes + 1;
-    return cell / ids != cell % ids && e->confusion[cell] > 0;
+    return by_place(x, y);
 }
 
 rf_status rf_evaluation_confusions(const rf_evaluation *e, rf_confusion **list, size_t *n,
                                    rf_error *err)
 {
-    size_t ids = e->classes + 1, found = 0, at = 0;
     *n = 0;
-    for (size_t i = 0; i < ids * ids; i++)
-        found += is_confusion(e, i);
-    *list = calloc(found + 1, sizeof **list);
+    *list = malloc((e->n_confusion + 1) * sizeof **list);
     if (!*list)
-        return rf_fail_nomem(err, found * sizeof **list, "the confusions");
-    for (size_t i = 0; i < ids * ids; i++)
-        if (is_confusion(e, i))
-            (*list)[at++] = (rf_confusion){i / ids, i % ids, e->confusion[i]};
-    qsort(*list, found, sizeof **list, by_count);
-    *n = found;
+        return rf_fail_nomem(err, e->n_confusion * sizeof **list, "the confusions");
+    for (size_t i = 0; i < e->n_confusion; i++)
+        if (e->confusion[i].truth != e->confusion[i].answer)
+            (*list)[(*n)++] = e->confusion[i];
+    qsort(*list, *n, sizeof **list, by_count);
     return RF_OK;
 }
 
@@ -159,13 +181,14 @@ double rf_auroc(rf_margin_row *rows, size_t n)
 void rf_evaluation_finish(rf_evaluation *e)
 {
     size_t ids = e->classes + 1, correct = 0, tested = 0;
+    merge_cells(e);
     for (size_t i = 0; i < ids; i++)
-        e->scores[i] = (rf_class_score){.correct = e->confusion[i * ids + i]};
-    for (size_t i = 0; i < ids; i++)
-        for (size_t j = 0; j < ids; j++) {
-            e->scores[i].support += e->confusion[i * ids + j];
-            e->scores[j].predicted += e->confusion[i * ids + j];
-        }
+        e->scores[i] = (rf_class_score){0};
+    for (const rf_confusion *c = e->confusion; c < e->confusion + e->n_confusion; c++) {
+        e->scores[c->truth].support += c->count;
+        e->scores[c->answer].predicted += c->count;
+        e->scores[c->truth].correct += c->truth == c->answer ? c->count : 0;
+    }
     double known = 0.0, of_tested = 0.0;
     e->n = 0;
     for (size_t i = 0; i < ids; i++) {

@@ -2,7 +2,7 @@
  * metrics.h - metrics of open-world classification, from pairs of truth and answer
  *
  *   rf_evaluation e;
- *   if (rf_evaluation_init(&e, classes, err) != RF_OK) ...
+ *   if (rf_evaluation_init(&e, classes, rows, err) != RF_OK) ...
  *   rf_evaluation_add(&e, truth, answer);      for every row
  *   rf_evaluation_add_confidence(&e, truth == answer, confidence);    if there is one
  *   rf_evaluation_finish(&e);
@@ -16,17 +16,19 @@
 
 #include "base/error.h"
 
-/* All zero, for the classes and "open"; auroc is NaN. */
-rf_status rf_evaluation_init(rf_evaluation *e, size_t classes, rf_error *err);
+/* All zero, for the classes and "open", with room for so many rows; auroc is NaN. */
+rf_status rf_evaluation_init(rf_evaluation *e, size_t classes, size_t rows,
+                             rf_error *err);
 
-/* Counts one row; class indices, RF_OPEN for open. */
+/* Counts one row; class indices, RF_OPEN for open. No more rows than there is room for.
+ */
 void rf_evaluation_add(rf_evaluation *e, size_t truth, size_t answer);
 
 /* Counts one confidence, 0..1; a NaN counts as 0. */
 void rf_evaluation_add_confidence(rf_evaluation *e, bool right, float confidence);
 
-/* Fills everything but auroc from e->confusion and the counts of confidences. May be
- * called again after more rows. */
+/* Sorts e->confusion, and fills everything but auroc from it and the counts of
+ * confidences. May be called again after more rows. */
 void rf_evaluation_finish(rf_evaluation *e);
 
 typedef struct rf_margin_row {

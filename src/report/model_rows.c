@@ -101,7 +101,7 @@ rf_status rf_answers_init(rf_answers *a, const rf_model *model, const rf_dataset
     *a = (rf_answers){.n = rf_dataset_rows(data),
                       .classes = rf_model_classes(model),
                       .width = model->known.width};
-    rf_status st = rf_evaluation_init(&a->score, a->classes, err);
+    rf_status st = rf_evaluation_init(&a->score, a->classes, a->n, err);
     if (st == RF_OK)
         st = draw_sample(a, o->max_points, o->seed, err);
     if (st == RF_OK)

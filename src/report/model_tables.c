@@ -81,7 +81,7 @@ static void put_class(rf_report *r, size_t id)
         rf_page_add(p, "&ndash;");
     rf_page_add(p, "</td><td class=\"n\">");
     if (id < e->classes)
-        rf_page_count(p, e->confusion[id * (e->classes + 1) + e->classes]);
+        rf_page_count(p, rf_evaluation_count(e, id, e->classes));
     else
         rf_page_add(p, "&ndash;");
     rf_page_add(p, "</td></tr>\n");
@@ -139,11 +139,11 @@ static void put_heat(rf_report *r)
 {
     const rf_evaluation *e = &r->a.score;
     size_t n = e->classes + 1;
-    double values[(MAX_HEAT + 1) * (MAX_HEAT + 1)];
+    double values[(MAX_HEAT + 1) * (MAX_HEAT + 1)] = {0};
     if (e->classes > MAX_HEAT)
         return;
-    for (size_t i = 0; i < n * n; i++)
-        values[i] = (double)e->confusion[i];
+    for (const rf_confusion *c = e->confusion; c < e->confusion + e->n_confusion; c++)
+        values[c->truth * n + c->answer] = (double)c->count;
     rf_page_add(&r->page,
                 "<details>\n<summary>Confusion matrix: labels in rows, answers in "
                 "columns</summary>\n");

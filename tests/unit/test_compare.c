@@ -371,7 +371,8 @@ static void made_up(rf_comparison *c, rf_model *m, size_t broken, uint64_t seed)
     rf_rng r = rf_rng_open(rf_rng_key(seed, 0, 0, 0));
     *c = (rf_comparison){.model = {m, m}};
     for (size_t k = 0; k < 2; k++)
-        assert_int_equal(rf_evaluation_init(&c->evaluation[k], CLASSES, NULL), RF_OK);
+        assert_int_equal(
+            rf_evaluation_init(&c->evaluation[k], CLASSES, CLASSES * EACH, NULL), RF_OK);
     for (size_t i = 0; i < CLASSES * EACH; i++)
         for (size_t k = 0; k < 2; k++) {
             size_t t = i / EACH;

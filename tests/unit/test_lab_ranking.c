@@ -65,7 +65,7 @@ static void with_fence(const rf_ranked *rows, size_t n, float fence, double *acc
                        double *f1)
 {
     rf_evaluation e;
-    assert_int_equal(rf_evaluation_init(&e, CLASSES, NULL), RF_OK);
+    assert_int_equal(rf_evaluation_init(&e, CLASSES, n, NULL), RF_OK);
     for (size_t i = 0; i < n; i++)
         rf_evaluation_add(&e, rows[i].truth < CLASSES ? rows[i].truth : RF_OPEN,
                           rows[i].margin >= fence ? rows[i].nearest : RF_OPEN);

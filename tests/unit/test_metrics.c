@@ -22,15 +22,23 @@ static void same(const char *what, double got, double want)
 static rf_evaluation filled(size_t classes, const size_t *confusion)
 {
     rf_evaluation e;
-    assert_int_equal(rf_evaluation_init(&e, classes, NULL), RF_OK);
+    size_t rows = 0;
+    for (size_t i = 0; i < (classes + 1) * (classes + 1); i++)
+        rows += confusion[i];
+    assert_int_equal(rf_evaluation_init(&e, classes, rows, NULL), RF_OK);
     for (size_t i = 0; i <= classes; i++)
         for (size_t j = 0; j <= classes; j++)
             for (size_t n = confusion[i * (classes + 1) + j]; n > 0; n--)
                 rf_evaluation_add(&e, i < classes ? i : RF_OPEN,
                                   j < classes ? j : RF_OPEN);
     rf_evaluation_finish(&e);
-    for (size_t i = 0; i < (classes + 1) * (classes + 1); i++)
-        assert_int_equal(e.confusion[i], confusion[i]);
+    size_t cells = 0;
+    for (size_t i = 0; i < (classes + 1) * (classes + 1); i++) {
+        size_t found = rf_evaluation_count(&e, i / (classes + 1), i % (classes + 1));
+        assert_int_equal(found, confusion[i]);
+        cells += found > 0;
+    }
+    assert_int_equal(e.n_confusion, cells);
     return e;
 }
 
@@ -270,7 +278,7 @@ static void random_answers(void **state)
         /* Sometimes only a few of the classes occur, and often the answer is right. */
         size_t occur = 1 + rf_rng_next(&r) % (classes + 1);
         rf_evaluation e;
-        assert_int_equal(rf_evaluation_init(&e, classes, NULL), RF_OK);
+        assert_int_equal(rf_evaluation_init(&e, classes, n, NULL), RF_OK);
         for (size_t i = 0; i < n; i++) {
             size_t t = rf_rng_next(&r) % occur, a = rf_rng_next(&r) % (classes + 1);
             truth[i] = t < classes ? t : RF_OPEN;
@@ -291,10 +299,24 @@ static void too_many_classes(void **state)
     (void)state;
     rf_error err = {0};
     rf_evaluation e;
-    assert_int_equal(rf_evaluation_init(&e, SIZE_MAX / 2, &err), RF_ERR_NOMEM);
-    assert_error(&err, RF_ERR_NOMEM, "a confusion matrix");
-    assert_null(e.scores);
-    assert_null(e.confusion);
+    const size_t sizes[2][2] = {{SIZE_MAX / 2, 1}, {1, SIZE_MAX / 2}};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(rf_evaluation_init(&e, sizes[i][0], sizes[i][1], &err),
+                         RF_ERR_NOMEM);
+        assert_error(&err, RF_ERR_NOMEM, "the figures of an evaluation");
+        assert_null(e.scores);
+        assert_null(e.confusion);
+    }
+    /* A whole matrix would take 80 GB. */
+    assert_int_equal(rf_evaluation_init(&e, 100000, 3, &err), RF_OK);
+    rf_evaluation_add(&e, 99999, 5);
+    rf_evaluation_add(&e, RF_OPEN, 99999);
+    rf_evaluation_add(&e, 99999, 5);
+    rf_evaluation_finish(&e);
+    assert_int_equal(rf_evaluation_count(&e, 99999, 5), 2);
+    assert_int_equal(e.scores[99999].predicted, 1);
+    assert_int_equal(rf_evaluation_accepted(&e), 1);
+    rf_evaluation_release(&e);
 }
 
 /* ---- AUROC ------------------------------------------------------------------------- */
@@ -373,7 +395,7 @@ static void calibration_error_by_hand(void **state)
 {
     (void)state;
     rf_evaluation e;
-    assert_int_equal(rf_evaluation_init(&e, 2, NULL), RF_OK);
+    assert_int_equal(rf_evaluation_init(&e, 2, 100, NULL), RF_OK);
     rf_evaluation_finish(&e);
     SAME(e.calibration_error, 0.0); /* of nothing */
     rf_evaluation_add_confidence(&e, true, 0.9375f);
@@ -408,7 +430,7 @@ static void edges_of_bins(void **state)
                  {0.49999997f, 4}, {1e-30f, 0}, {(float)INFINITY, 9}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rf_evaluation e;
-        assert_int_equal(rf_evaluation_init(&e, 1, NULL), RF_OK);
+        assert_int_equal(rf_evaluation_init(&e, 1, 100, NULL), RF_OK);
         rf_evaluation_add_confidence(&e, true, cases[i].confidence);
         rf_evaluation_finish(&e);
         for (size_t b = 0; b < RF_RELIABILITY_BINS; b++)
@@ -426,7 +448,7 @@ static void calibration_error_of_rows(void **state)
     static float confidence[N];
     static bool right[N];
     rf_evaluation e;
-    assert_int_equal(rf_evaluation_init(&e, 3, NULL), RF_OK);
+    assert_int_equal(rf_evaluation_init(&e, 3, 100, NULL), RF_OK);
     rf_rng r = rf_rng_open(rf_rng_key(5, 0, 0, 0));
     for (size_t i = 0; i < N; i++) {
         confidence[i] = sqrtf(rf_rng_uniform(&r));

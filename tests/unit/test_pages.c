@@ -543,7 +543,7 @@ static void confidence_and_promise(void **state)
         assert_int_equal(strstr(page, want) != NULL, i < 3);
         size_t rejected = 0;
         for (size_t c = 0; c < CLASSES; c++)
-            rejected += e.confusion[c * (CLASSES + 1) + CLASSES];
+            rejected += rf_evaluation_count(&e, c, CLASSES);
         assert_int_equal(strstr(page, "reject at most 2.00&nbsp;% of known") != NULL,
                          i == 1);
         snprintf(want, sizeof want, "it rejected <b>%.2f&nbsp;%%</b> (%zu of %zu)",
