@@ -278,30 +278,21 @@ static bool add_json_text(job *j, json_t *text, const char *pointer,
 /* ---- JSON -------------------------------------------------------------------------- */
 
 /* A hostile body of a few megabytes would take half a second and hundreds of megabytes to
- * parse, on the one I/O thread. So brackets and commas are counted first: a valid request
- * is not nested deep, and has no more values than texts and options. */
+ * parse, on the one I/O thread. But a valid request is not nested deep, and has no more
+ * values than texts and options. */
 static bool check_shape(const char *text, size_t len, size_t max_values,
                         const char *pointer, problem *p)
 {
-    size_t depth = 0, values = 1;
-    bool in_string = false;
-    for (size_t i = 0; i < len; i++) {
-        char c = text[i];
-        if (in_string) {
-            i += c == '\\';
-            in_string = c != '"';
-        } else if (c == '"')
-            in_string = true;
-        else if ((c == '[' || c == '{') && ++depth > MAX_DEPTH)
-            return problem_at(p, pointer, 400, "bad_json",
-                              "nested deeper than %d (byte %zu)", MAX_DEPTH, i);
-        else if (c == ']' || c == '}')
-            depth -= depth > 0;
-        else if (c == ',' && ++values > max_values)
-            return problem_at(
-                p, pointer, 413, "too_many_texts",
-                "found more than %zu values, the limit for texts and options together",
-                max_values);
+    switch (rf_json_shape(text, len, MAX_DEPTH, max_values)) {
+    case RF_JSON_TOO_DEEP:
+        return problem_at(p, pointer, 400, "bad_json", "nested deeper than %d",
+                          MAX_DEPTH);
+    case RF_JSON_TOO_MANY:
+        return problem_at(
+            p, pointer, 413, "too_many_texts",
+            "found more than %zu values, the limit for texts and options together",
+            max_values);
+    case RF_JSON_FITS: break;
     }
     return true;
 }
@@ -327,7 +318,7 @@ static json_t *parse_values(const char *text, size_t len, size_t max_values,
 
 json_t *request_json(const char *text, size_t len, size_t max_values, problem *p)
 {
-    return parse_values(text, len, max_values, "", p);
+    return parse_values(text, len, max_values + MAX_OPTIONS, "", p);
 }
 
 /* Parses a body or a line; the job owns the result. NULL if it is not JSON. */

@@ -21,6 +21,28 @@ const char *rf_json_type(const json_t *value)
     return "unknown";
 }
 
+rf_json_fit rf_json_shape(const char *text, size_t len, size_t max_depth,
+                          size_t max_values)
+{
+    size_t depth = 0, values = 1;
+    bool in_string = false;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (in_string) {
+            i += c == '\\';
+            in_string = c != '"';
+        } else if (c == '"')
+            in_string = true;
+        else if (c == ']' || c == '}')
+            depth -= depth > 0;
+        else if ((c == '[' || c == '{') && ++depth > max_depth)
+            return RF_JSON_TOO_DEEP;
+        else if ((c == ',' || c == '[' || c == '{') && ++values > max_values)
+            return RF_JSON_TOO_MANY;
+    }
+    return RF_JSON_FITS;
+}
+
 /* jansson does not say when memory ran out: it fails without a message, or reports a
  * valid string as unterminated. */
 static bool ran_out(const json_error_t *e, const char *text)
@@ -40,6 +62,15 @@ static json_t *parse(const char *text, size_t len, size_t flags, const char *nam
     char where[32] = "";
     if (line)
         snprintf(where, sizeof where, "line %zu: ", line);
+    rf_json_fit fit = rf_json_shape(text, len, RF_JSON_MAX_DEPTH, RF_JSON_MAX_VALUES);
+    if (fit != RF_JSON_FITS) {
+        rf_fail(err, RF_ERR_LIMIT, line,
+                fit == RF_JSON_TOO_DEEP ? "%s: %sJSON nested deeper than %zu"
+                                        : "%s: %sJSON of more than %zu values",
+                name, where,
+                fit == RF_JSON_TOO_DEEP ? (size_t)RF_JSON_MAX_DEPTH : RF_JSON_MAX_VALUES);
+        return NULL;
+    }
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES | flags, &e);
     if (!root && ran_out(&e, text)) {
         rf_fail(err, RF_ERR_NOMEM, line, "%s: %scannot allocate memory to parse it", name,

@@ -6,8 +6,20 @@
 
 #include <jansson.h>
 
-/* Parses a whole text that must be one object; duplicate keys are refused. NULL on
- * failure. The result is released with json_decref. */
+/* Of what is read from files: the largest vocabulary has a million entries. */
+#define RF_JSON_MAX_VALUES ((size_t)2000000)
+#define RF_JSON_MAX_DEPTH 64
+
+typedef enum rf_json_fit { RF_JSON_FITS, RF_JSON_TOO_DEEP, RF_JSON_TOO_MANY } rf_json_fit;
+
+/* A tree takes up to 75 times the memory of its text. So brackets and commas outside
+ * strings are counted before it is built: is the text nested deeper than max_depth, or
+ * may it have more than max_values values? Whether it is valid JSON is left open. */
+rf_json_fit rf_json_shape(const char *text, size_t len, size_t max_depth,
+                          size_t max_values);
+
+/* Parses a whole text that must be one object; duplicate keys and what exceeds the
+ * limits above are refused. NULL on failure. The result is released with json_decref. */
 json_t *rf_json_object(const char *text, size_t len, const char *name, rf_error *err);
 
 /* The same for one line of a file, counted from 1; strings may hold \u0000. */

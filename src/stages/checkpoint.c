@@ -153,6 +153,31 @@ static rf_status read_floats(const rf_container *file, const char *name, float *
     if (!t)
         return err ? err->code : local.code;
     memcpy(out, t->data, n * sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(out[i]))
+            return rf_fail(err, RF_ERR_FORMAT, t->offset,
+                           "%s: tensor \"%s\" holds a number that is not finite",
+                           file->file.name, name);
+    return RF_OK;
+}
+
+static bool is_share(float x)
+{
+    return (x >= 0.0f && x <= 1.0f) || x == -1.0f;
+}
+
+/* They become part of the model's description. */
+static rf_status check_reports(const rf_container *file, const rf_class_report *r,
+                               size_t n, rf_error *err)
+{
+    for (size_t i = 0; i < n; i++, r++)
+        if (!(r->steps >= 0.0f && r->steps <= 1e9f && r->radius >= 0.0f &&
+              is_share(r->recall) && is_share(r->dev_recall)))
+            return rf_fail(err, RF_ERR_FORMAT, 0,
+                           "%s: the report of class %zu is no report: steps %g, radius "
+                           "%g, recall %g and %g",
+                           file->file.name, i, (double)r->steps, (double)r->radius,
+                           (double)r->recall, (double)r->dev_recall);
     return RF_OK;
 }
 
@@ -273,6 +298,8 @@ rf_status rf_checkpoint_load_part(rf_checkpoint *c, rf_fit_part *part, rf_error 
     if (st == RF_OK)
         st = read_floats(&file, "reports", (float *)(void *)part->reports,
                          count * REPORT_FLOATS, err);
+    if (st == RF_OK)
+        st = check_reports(&file, part->reports, count, err);
     if (st == RF_OK)
         part->n = count;
     rf_container_close(&file);

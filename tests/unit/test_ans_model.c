@@ -211,6 +211,66 @@ static void interruptions_change_nothing(void **state)
     rf_dataset_free(data);
 }
 
+/* Writes one number into a tensor of the checkpoint, sealed properly. */
+static void poke_checkpoint(const char *file, const char *tensor, size_t at, float value)
+{
+    char place[RF_PATH_MAX];
+    sealed s;
+    size_t len, n;
+    scratch_path(place, dir, file);
+    unsigned char *bytes = (unsigned char *)scratch_read(place, &len);
+    assert_true(sealed_take_apart(&s, bytes, len));
+    free(bytes);
+    unsigned char *data = sealed_tensor(&s, tensor, &n);
+    assert_true(data && (at + 1) * sizeof value <= n);
+    memcpy(data + at * sizeof value, &value, sizeof value);
+    bytes = sealed_put_together(&s, &len);
+    assert_non_null(bytes);
+    scratch_write(dir, file, bytes, len);
+    free(bytes);
+    sealed_release(&s);
+}
+
+/* What a checkpoint says goes into the model, which could not be loaded then. */
+static void bad_numbers_in_a_checkpoint(void **state)
+{
+    (void)state;
+#define HEADS "checkpoint/heads-0.ckpt"
+    static const struct {
+        const char *file, *tensor;
+        size_t at;
+        float value;
+        const char *words;
+    } cases[] = {{HEADS, "reports", 0, -1.0f, "no report: steps -1"},
+                 {HEADS, "reports", 0, 1e30f, "no report"},
+                 {HEADS, "reports", 1, NAN, "not finite"},
+                 {HEADS, "reports", 2, 1.5f, "no report"},
+                 {HEADS, "reports", 4, -1.0f, "radius -1"},
+                 {HEADS, "heads", 0, INFINITY, "not finite"},
+                 {"checkpoint/known.ckpt", "value.0.down.weight", 3, NAN, "not finite"}};
+    char checkpoint[RF_PATH_MAX];
+    rf_dataset *data = make_data();
+    rf_train_options o = quick("heads");
+    scratch_path(checkpoint, dir, "checkpoint");
+    o.checkpoint = checkpoint;
+    rf_model_free(train(data, &o));
+    o.resume = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char place[RF_PATH_MAX];
+        size_t len;
+        rf_error err = {0};
+        scratch_path(place, dir, cases[i].file);
+        char *whole = scratch_read(place, &len);
+        poke_checkpoint(cases[i].file, cases[i].tensor, cases[i].at, cases[i].value);
+        assert_null(rf_train(data, NULL, &o, &err));
+        assert_error(&err, RF_ERR_FORMAT, cases[i].file, cases[i].words);
+        scratch_write(dir, cases[i].file, whole, len);
+        free(whole);
+    }
+    rf_model_free(train(data, &o));
+    rf_dataset_free(data);
+}
+
 /* ---- Files ------------------------------------------------------------------------- */
 
 static void a_file_gives_the_same_margins(void **state)
@@ -388,6 +448,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(threads_change_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(interruptions_change_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_numbers_in_a_checkpoint, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_gives_the_same_margins, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_numbers_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_shapes_are_refused, set_up, tear_down),

@@ -148,7 +148,7 @@ static void config_text(void **state)
     assert_non_null(nest);
     memset(nest, '[', deep);
     scratch_write(dir, "config.json", nest, deep);
-    refuse(RF_ERR_FORMAT, "config.json", "maximum parsing depth");
+    refuse(RF_ERR_LIMIT, "config.json", "nested deeper than 64");
     free(nest);
 }
 

@@ -293,9 +293,20 @@ static void json_text(void **state)
     assert_non_null(nest);
     memset(nest, '[', deep);
     nest[deep] = '\0';
-    const bad_json nested = {nest, "maximum parsing depth", 0};
+    const bad_json nested = {nest, "nested deeper than 64", RF_ERR_LIMIT};
     refuse_json(&nested, 1);
     free(nest);
+    /* A tree of these would take 200 MB. */
+    size_t many = 2000000, at = 0;
+    char *bomb = malloc(3 * many + 8);
+    assert_non_null(bomb);
+    at += (size_t)sprintf(bomb, "{\"\":[");
+    for (size_t i = 0; i < many / 2; i++, at += 3)
+        memcpy(bomb + at, "{},", 3);
+    strcpy(bomb + at, "{}]}");
+    const bad_json large = {bomb, "more than 2000000 values", RF_ERR_LIMIT};
+    refuse_json(&large, 1);
+    free(bomb);
 }
 
 static void json_pipeline(void **state)

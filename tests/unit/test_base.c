@@ -2,6 +2,7 @@
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/team.h"
@@ -137,6 +138,30 @@ static void digests(void **state)
         hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+static void json_is_measured_before_it_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t depth, values; /* it has, or a little more */
+    } cases[] = {{"", 0, 1},
+                 {"{}", 1, 2},
+                 {"[[],[],[]]", 2, 7},
+                 {"{\"a\": [1, 2, {\"b\": null}]}", 3, 6},
+                 {"[\"]}[{,\\\",\", \"\\\\\", 1]", 1, 4},
+                 {"]]]][", 1, 2},
+                 {"\"[[[[", 0, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *t = cases[i].text;
+        size_t n = strlen(t), depth = cases[i].depth, values = cases[i].values;
+        assert_int_equal(rf_json_shape(t, n, depth, values), RF_JSON_FITS);
+        assert_int_equal(rf_json_shape(t, n, depth, values - 1),
+                         values > 1 ? RF_JSON_TOO_MANY : RF_JSON_FITS);
+        if (depth > 0)
+            assert_int_equal(rf_json_shape(t, n, depth - 1, values), RF_JSON_TOO_DEEP);
+    }
+}
+
 static void programs(void **state)
 {
     (void)state;
@@ -213,6 +238,7 @@ int main(void)
         cmocka_unit_test(files_and_directories),
         cmocka_unit_test(a_full_disk_is_noticed),
         cmocka_unit_test(digests),
+        cmocka_unit_test(json_is_measured_before_it_is_read),
         cmocka_unit_test(programs),
         cmocka_unit_test(teams_meet),
     };
