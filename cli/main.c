@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -98,9 +99,26 @@ static void reserve_standard_streams(void)
             open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* the lowest free: fd */
 }
 
+/* A mapped file has become shorter than it was. */
+static void die_of_short_file(int number)
+{
+    static const char words[] = "ringfence: a model, encoder or data file in use was cut "
+                                "short, or its disk cannot be read\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, words, sizeof words - 1);
+    _exit(EXIT_FAILED);
+}
+
+static void set_up_signals(void)
+{
+    signal(SIGBUS, die_of_short_file);
+    signal(SIGXFSZ, SIG_IGN); /* a file above the size limit is an error of write() */
+}
+
 int main(int argc, char **argv)
 {
     reserve_standard_streams();
+    set_up_signals();
     if (argc < 2) {
         show_help();
         return EXIT_USAGE;

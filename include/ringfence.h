@@ -30,8 +30,10 @@
  *            something. Details go to *err; err may always be NULL. The library never
  *            prints and never exits.
  *   Files    of a loaded model or encoder stay memory-mapped: replace them by renaming,
- *            never by writing into them. Files that we write appear complete or not at
- *            all.
+ *            never by writing into them, or the process gets SIGBUS. (A model loaded
+ *            from memory maps nothing.) Files that we write appear complete or not at
+ *            all. Beyond a file size limit the process gets SIGXFSZ; if it ignores that,
+ *            writing fails as it does on a full disk.
  *   Threads  Any number of threads may share an rf_model; only rf_model_move_fences
  *            changes one. An rf_session is one caller's working state: one thread at a
  *            time. Any number of threads may read an rf_dataset while none adds to it.

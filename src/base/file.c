@@ -40,7 +40,22 @@ static rf_status open_status(const rf_error *err)
     return err && err->code != RF_OK ? err->code : RF_ERR_IO;
 }
 
-rf_status rf_mapping_open(rf_mapping *mapping, const char *path, rf_error *err)
+static rf_status read_all(int fd, unsigned char *out, size_t len, const char *path,
+                          rf_error *err)
+{
+    for (size_t at = 0; at < len;) {
+        ssize_t n = read(fd, out + at, len - at);
+        if (n < 0 && errno != EINTR)
+            return rf_fail_errno(err, "%s: cannot read", path);
+        if (n == 0)
+            return rf_fail(err, RF_ERR_FORMAT, at, "%s: cut short while it was read",
+                           path);
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return RF_OK;
+}
+
+static rf_status map_file(rf_mapping *mapping, const char *path, bool copy, rf_error *err)
 {
     rf_error local = {0};
     struct stat st;
@@ -52,14 +67,30 @@ rf_status rf_mapping_open(rf_mapping *mapping, const char *path, rf_error *err)
         return open_status(err);
     rf_status status = RF_OK;
     if (st.st_size > 0) {
-        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        size_t len = (size_t)st.st_size;
+        void *p = copy ? mmap(NULL, len, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                       : mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p == MAP_FAILED)
             status = rf_fail_errno(err, "%s: cannot map", path);
         else
-            *mapping = (rf_mapping){p, (size_t)st.st_size};
+            *mapping = (rf_mapping){p, len, copy};
+        if (copy && status == RF_OK &&
+            (status = read_all(fd, p, len, path, err)) != RF_OK)
+            rf_mapping_close(mapping);
     }
     close(fd);
     return status;
+}
+
+rf_status rf_mapping_open(rf_mapping *mapping, const char *path, rf_error *err)
+{
+    return map_file(mapping, path, false, err);
+}
+
+rf_status rf_mapping_copy(rf_mapping *mapping, const char *path, rf_error *err)
+{
+    return map_file(mapping, path, true, err);
 }
 
 void rf_mapping_close(rf_mapping *mapping)
@@ -74,7 +105,7 @@ void rf_mapping_forget(const rf_mapping *mapping, size_t from, size_t len)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t end = (from + len) / page * page; /* only pages that lie wholly inside */
     from = (from + page - 1) / page * page;
-    if (from < end)
+    if (from < end && !mapping->copied)
         (void)madvise((void *)(uintptr_t)(mapping->data + from), end - from,
                       MADV_DONTNEED);
 }

@@ -6,18 +6,22 @@
 
 #include "base/buffer.h"
 
-/* A file mapped read-only. An empty file has data NULL and len 0. */
+/* A file mapped read-only, or a copy of it. An empty file has data NULL and len 0. */
 typedef struct rf_mapping {
     const unsigned char *data;
     size_t len;
+    bool copied;
 } rf_mapping;
 
 rf_status rf_mapping_open(rf_mapping *mapping, const char *path, rf_error *err);
+/* The same as a copy in memory: touching a mapped file that was cut short in the meantime
+ * would end the process (SIGBUS). */
+rf_status rf_mapping_copy(rf_mapping *mapping, const char *path, rf_error *err);
 void rf_mapping_close(
     rf_mapping *mapping); /* accepts a zeroed struct, twice is harmless */
 
 /* Tells the kernel that the pages of [from, from+len) are not needed for now: they leave
- * our resident memory and come back from the page cache when touched. */
+ * our resident memory and come back from the page cache when touched. A copy stays. */
 void rf_mapping_forget(const rf_mapping *mapping, size_t from, size_t len);
 
 /* Reads a whole file into an initialised buffer, up to its ceiling. */

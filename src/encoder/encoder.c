@@ -321,7 +321,7 @@ static rf_encoder *build(rf_encoder_files *files, bool half, const rf_safetensor
 static rf_encoder *load_dir(const char *dir, bool half, rf_error *err)
 {
     rf_encoder_files files;
-    if (rf_encoder_files_open(&files, dir, err) != RF_OK)
+    if (rf_encoder_files_open(&files, dir, false, err) != RF_OK)
         return NULL;
     return build(&files, half, NULL, 0, err);
 }

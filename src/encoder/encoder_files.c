@@ -28,17 +28,19 @@ static rf_status set_part(rf_encoder_files *f, size_t i, const char *name,
     return RF_OK;
 }
 
-static rf_status map_part(rf_encoder_files *f, size_t i, const char *name, rf_error *err)
+static rf_status map_part(rf_encoder_files *f, size_t i, const char *name, bool copy,
+                          rf_error *err)
 {
     char path[RF_PATH_MAX];
     rf_mapping *mapping = &f->parts[i].mapping;
     rf_status st = rf_path_join(path, f->where, name, err);
     if (st == RF_OK)
-        st = rf_mapping_open(mapping, path, err);
+        st = copy ? rf_mapping_copy(mapping, path, err)
+                  : rf_mapping_open(mapping, path, err);
     return st == RF_OK ? set_part(f, i, name, mapping->data, mapping->len, err) : st;
 }
 
-static rf_status open_dir(rf_encoder_files *f, const char *dir, rf_error *err)
+static rf_status open_dir(rf_encoder_files *f, const char *dir, bool copy, rf_error *err)
 {
     char path[RF_PATH_MAX];
     const char *names[2];
@@ -46,18 +48,20 @@ static rf_status open_dir(rf_encoder_files *f, const char *dir, rf_error *err)
     if ((st = rf_path_join(path, dir, "model.safetensors", err)) != RF_OK)
         return st;
     snprintf(f->where, sizeof f->where, "%s", dir);
-    if ((st = map_part(f, 0, "config.json", err)) != RF_OK ||
-        (st = rf_safetensors_open(&f->own, path, err)) != RF_OK ||
+    if ((st = map_part(f, 0, "config.json", copy, err)) != RF_OK ||
+        (st = copy ? rf_safetensors_copy(&f->own, path, err)
+                   : rf_safetensors_open(&f->own, path, err)) != RF_OK ||
         (st = rf_vocab_files(dir, names, err)) != RF_OK ||
-        (st = map_part(f, 1, names[0], err)) != RF_OK)
+        (st = map_part(f, 1, names[0], copy, err)) != RF_OK)
         return st;
-    return names[1] ? map_part(f, 2, names[1], err) : RF_OK;
+    return names[1] ? map_part(f, 2, names[1], copy, err) : RF_OK;
 }
 
-rf_status rf_encoder_files_open(rf_encoder_files *f, const char *dir, rf_error *err)
+rf_status rf_encoder_files_open(rf_encoder_files *f, const char *dir, bool copy,
+                                rf_error *err)
 {
     *f = (rf_encoder_files){0};
-    rf_status st = open_dir(f, dir, err);
+    rf_status st = open_dir(f, dir, copy, err);
     if (st != RF_OK)
         rf_encoder_files_close(f);
     return st;

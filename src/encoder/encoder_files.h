@@ -28,8 +28,9 @@ typedef struct rf_encoder_files {
     const rf_safetensors *shared; /* the model file instead; NULL for a directory */
 } rf_encoder_files;
 
-/* The files of a directory. */
-rf_status rf_encoder_files_open(rf_encoder_files *f, const char *dir, rf_error *err);
+/* The files of a directory, mapped, or copied into memory. */
+rf_status rf_encoder_files_open(rf_encoder_files *f, const char *dir, bool copy,
+                                rf_error *err);
 
 /* The files in a model, which must stay open as long as f. */
 rf_status rf_encoder_files_inside(rf_encoder_files *f, const rf_safetensors *model,

@@ -249,13 +249,25 @@ rf_status rf_safetensors_parse(rf_safetensors *s, const unsigned char *bytes, si
     return parse(s, bytes, len, name, err);
 }
 
-rf_status rf_safetensors_open(rf_safetensors *s, const char *path, rf_error *err)
+static rf_status read_mapping(rf_safetensors *s, const char *path, bool copy,
+                              rf_error *err)
 {
     *s = (rf_safetensors){0};
-    rf_status st = rf_mapping_open(&s->mapping, path, err);
+    rf_status st = copy ? rf_mapping_copy(&s->mapping, path, err)
+                        : rf_mapping_open(&s->mapping, path, err);
     if (st != RF_OK)
         return st;
     return parse(s, s->mapping.data, s->mapping.len, path, err);
+}
+
+rf_status rf_safetensors_open(rf_safetensors *s, const char *path, rf_error *err)
+{
+    return read_mapping(s, path, false, err);
+}
+
+rf_status rf_safetensors_copy(rf_safetensors *s, const char *path, rf_error *err)
+{
+    return read_mapping(s, path, true, err);
 }
 
 void rf_safetensors_close(rf_safetensors *s)

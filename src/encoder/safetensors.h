@@ -59,6 +59,8 @@ typedef struct rf_safetensors {
 } rf_safetensors;
 
 rf_status rf_safetensors_open(rf_safetensors *st, const char *path, rf_error *err);
+/* The same with a copy of the file in memory (rf_mapping_copy). */
+rf_status rf_safetensors_copy(rf_safetensors *st, const char *path, rf_error *err);
 
 /* The same over bytes in memory, which must outlive st. */
 rf_status rf_safetensors_parse(rf_safetensors *st, const unsigned char *bytes, size_t len,

@@ -171,9 +171,10 @@ static rf_status open_cached(rf_model_reading *l, rf_encoder_files *files,
 {
     char dir[RF_PATH_MAX];
     rf_error why = {0};
+    bool copy = !l->file->file.mapping.data; /* like the model, which is in memory */
     rf_status st = rf_encoder_path(l->m->encoder_name, dir, sizeof dir, &why);
     if (st == RF_OK)
-        st = rf_encoder_files_open(files, dir, &why);
+        st = rf_encoder_files_open(files, dir, copy, &why);
     if (st != RF_OK)
         return rf_fail(l->err, st, why.pos, "%s: refers to its encoder: %s", l->name,
                        why.msg);

@@ -290,3 +290,23 @@ JS
     [ "$status" -eq 1 ]
     has "$complaint" "no/such/file: cannot open"
 }
+
+@test "a file that is cut short in use is reported, not a crash" {
+    labelled 8 >data.tsv
+    cp -r "$tiny" ./encoder
+    "$rf" train data.tsv --encoder ./encoder --slim --quiet --epochs 1 --head-steps 5 -o slim.rf
+    rm -f feed
+    mkfifo feed
+    "$rf" predict slim.rf <feed >answers 2>complaint &
+    pid=$!
+    exec 7>feed
+    echo "where is" >&7
+    until_lines answers 1 $pid
+    : >encoder/model.safetensors
+    echo "b c d" >&7
+    exec 7>&-
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 1 ]
+    has "$(cat complaint)" "cut short"
+}

@@ -573,3 +573,17 @@ stopped_in() { # times, stage, signal, words of the complaint as a regular expre
     has "$complaint" "method msp does not use texts of no class"
     [ ! -e x.rf ]
 }
+
+@test "a limit on the size of files is an error, and leaves nothing behind" {
+    mkdir limited
+    limited() { # command...
+        run_apart bash -c 'ulimit -f 4; exec "$@"' - "$@"
+        [ "$status" -eq 1 ]
+        has "$complaint" "File too large"
+        [ -z "$(ls limited)" ]
+    }
+    train data.tsv -o whole.rf --quiet --epochs 1 --head-steps 5
+    limited "$rf" train data.tsv --encoder "$tiny" --quiet --epochs 1 --head-steps 5 -o limited/model.rf
+    limited "$rf" report whole.rf data.tsv -o limited/report.html
+    limited "$rf" encoder import "$root/tests/golden/tiny/onnx/model.onnx" limited/encoder
+}

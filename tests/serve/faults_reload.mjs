@@ -169,4 +169,17 @@ export async function run() {
     assert.equal(JSON.stringify((await s.classify({ text: all[0] }, { headers })).json), want.b[0]);
     await s.stop();
   });
+
+  await test('reload: an encoder beside the model may be cut short under a running service', async () => {
+    const slim = path.join(dir, 'slim.rf'), weights = path.join(dir, 'encoder/model.safetensors'), content = fs.readFileSync(weights);
+    const s = await Server.start([slim]), wanted = predict(slim, all);
+    fs.truncateSync(weights, 0);
+    try {
+      assert.deepEqual((await s.classify({ texts: all })).json.answers, wanted);
+      s.signal('SIGHUP');
+      await until(() => /reload failed/.test(s.log) || s.log.slice(-300), 'the log line about the reload');
+      assert.deepEqual((await s.classify({ texts: all })).json.answers, wanted);
+    } finally { fs.writeFileSync(weights, content); }
+    await s.stop();
+  });
 }
