@@ -9,6 +9,7 @@
 #include "screen.h"
 #include "tuning_text.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,16 @@
 
 /* ---- Text -------------------------------------------------------------------------- */
 
+/* A word of the file without control characters. */
+static const char *shown(const char *word)
+{
+    static char line[RF_PATH_MAX];
+    return screen_one_line(line, sizeof line, word, strlen(word));
+}
+
 static void put_encoder(const rf_model_summary *s)
 {
-    printf("encoder    %s, %s\n", s->encoder,
+    printf("encoder    %s, %s\n", shown(s->encoder),
            s->encoder_contained ? "contained" : "not contained (slim model)");
     printf("           %zu %s of width %zu, %zu fine-tuned; %zu parameters\n", s->layers,
            rf_plural(s->layers, "layer", "layers"), s->width, s->tuned_layers,
@@ -85,7 +93,8 @@ static void put_settings(const json_t *settings, const char *before)
             continue;
         }
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
-        printf("  %s%s%s = %s\n", before, *before ? "." : "", key, text ? text : "?");
+        printf("  %s%s", shown(before), *before ? "." : "");
+        printf("%s = %s\n", shown(key), text ? text : "?");
         free(text);
     }
 }
@@ -121,7 +130,7 @@ static void put_text(const rf_model *model, const json_t *root, const char *path
     rf_model_summarize(model, &s);
     printf("file       %s, %.1f MB (%lld bytes), format %zu\n", path, (double)bytes / 1e6,
            bytes, json_read_count(root, "format"));
-    printf("made by    %s, method %s\n", s.program, s.method);
+    printf("made by    %s, method %s\n", shown(s.program), s.method);
     put_encoder(&s);
     printf("classes    %zu\n", s.classes);
     put_kept(&s);
@@ -149,16 +158,16 @@ static rf_status inspect(const rf_model *model, const char *path, bool json,
     json_t *root = rf_json_object(text, strlen(text), path, err);
     if (!root)
         return err->code;
-    if (!json) {
+    rf_buffer lines;
+    rf_buffer_init(&lines, SIZE_MAX / 4, "the description");
+    rf_status st = RF_OK;
+    if (!json && (st = json_make_plain(root, err)) == RF_OK)
         put_text(model, root, path, (long long)s.st_size);
-    } else if (json_dumpf(root, stdout, JSON_INDENT(2)) == 0) {
-        putchar('\n');
-    } else if (!ferror(stdout)) {
-        json_decref(root);
-        return rf_fail_nomem(err, strlen(text), "the description");
-    }
+    else if (json && (st = rf_json_write_as(root, JSON_INDENT(2), &lines, err)) == RF_OK)
+        puts(lines.data);
+    rf_buffer_release(&lines);
     json_decref(root);
-    return RF_OK;
+    return st;
 }
 
 static int run_inspect(const command *self, int argc, char **argv)

@@ -8,4 +8,7 @@ const char *json_read_word(const json_t *object, const char *key);
 size_t json_read_count(const json_t *object, const char *key);
 double json_read_number(const json_t *object, const char *key);
 
+/* Replaces the control characters in all strings of a value, but not in its keys. */
+rf_status json_make_plain(json_t *value, rf_error *err);
+
 #endif

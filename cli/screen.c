@@ -2,12 +2,15 @@
 #include "screen.h"
 
 #include "base/clock.h"
+#include "base/controls.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SCREEN_CELL 512 /* bytes of a table cell: more than any has characters */
 
 static struct {
     bool shown;
@@ -68,26 +71,14 @@ void screen_progress_end(void)
     progress.shown = false;
 }
 
-/* Whether byte i is part of a control character. U+0080 to U+009F, which terminals also
- * obey, have two bytes. */
-static bool is_control(const char *text, size_t n, size_t i)
-{
-    const unsigned char *t = (const unsigned char *)text;
-    if (t[i] < 0x20 || t[i] == 0x7f)
-        return true;
-    bool second = t[i] >= 0x80 && t[i] < 0xa0;
-    return second ? i > 0 && t[i - 1] == 0xc2
-                  : t[i] == 0xc2 && i + 1 < n && t[i + 1] >= 0x80 && t[i + 1] < 0xa0;
-}
-
 char *screen_one_line(char *out, size_t cap, const char *text, size_t len)
 {
     static const char more[] = "...";
     size_t n = len < cap ? len : cap - sizeof more;
     while (n < len && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
         n--;
-    for (size_t i = 0; i < n; i++)
-        out[i] = is_control(text, n, i) ? ' ' : text[i];
+    memcpy(out, text, n);
+    rf_replace_controls(out, n, ' ');
     if (n == len)
         out[n] = '\0';
     else
@@ -97,15 +88,17 @@ char *screen_one_line(char *out, size_t cap, const char *text, size_t len)
 
 void screen_put_cell(const char *text, size_t characters)
 {
+    char cell[SCREEN_CELL];
     size_t n = 0, bytes = 0;
-    for (; text[bytes]; bytes++) { /* up to the end, or the first that does not fit */
+    for (; text[bytes] && bytes < sizeof cell;
+         bytes++) { /* or the first that does not fit */
         bool begins = ((unsigned char)text[bytes] & 0xc0) != 0x80;
         if (begins && n == characters)
             break;
         n += begins;
+        cell[bytes] = text[bytes];
     }
-    for (size_t i = 0; i < bytes; i++)
-        putchar(is_control(text, bytes, i) ? ' ' : text[i]);
+    fwrite(rf_replace_controls(cell, bytes, ' '), 1, bytes, stdout);
     for (; n < characters; n++)
         putchar(' ');
 }

@@ -1,6 +1,7 @@
 /* record_json.c - writes and reads a struct of results by the table of its fields */
 #include "lab/record_json.h"
 
+#include "base/controls.h"
 #include "text/utf8.h"
 
 #include <math.h>
@@ -144,12 +145,11 @@ static rf_status read_text(char *out, const json_t *value, const rf_field *f,
         return rf_fail(at->err, RF_ERR_LIMIT, at->line,
                        "%s: line %zu: \"%s\" has %zu bytes, wanted at most %zu", at->file,
                        at->line, f->name, len, f->cap - 1);
-    for (size_t i = 0; i < len; i++) /* tables show it */
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-            return rf_fail(at->err, RF_ERR_FORMAT, at->line,
-                           "%s: line %zu: \"%s\" has a control character", at->file,
-                           at->line, f->name);
     memcpy(out, text, len + 1);
+    if (memcmp(rf_replace_controls(out, len, '?'), text, len) != 0) /* tables show it */
+        return rf_fail(at->err, RF_ERR_FORMAT, at->line,
+                       "%s: line %zu: \"%s\" has a control character", at->file, at->line,
+                       f->name);
     return RF_OK;
 }
 

@@ -1,23 +1,12 @@
 /* error.c - messages of failures, and names of statuses */
 #include "base/error.h"
 
+#include "base/controls.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A message quotes files and ends up on terminals, so control characters become '?'.
- * Those from U+0080 to U+009F have two bytes. */
-static void replace_controls(char *msg)
-{
-    for (unsigned char *c = (unsigned char *)msg; *c; c++) {
-        bool two_bytes = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
-        if (two_bytes)
-            *c++ = '?';
-        if (two_bytes || *c < 0x20 || *c == 0x7f)
-            *c = '?';
-    }
-}
 
 rf_status rf_fail(rf_error *err, rf_status code, size_t pos, const char *fmt, ...)
 {
@@ -29,7 +18,8 @@ rf_status rf_fail(rf_error *err, rf_status code, size_t pos, const char *fmt, ..
     va_start(ap, fmt);
     vsnprintf(err->msg, sizeof err->msg, fmt, ap);
     va_end(ap);
-    replace_controls(err->msg);
+    /* It quotes files, and ends up on terminals. */
+    rf_replace_controls(err->msg, strlen(err->msg), '?');
     return code;
 }
 
@@ -52,7 +42,7 @@ rf_status rf_fail_errno(rf_error *err, const char *fmt, ...)
             snprintf(words, sizeof words, "error %d", saved);
         snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", words);
     }
-    replace_controls(err->msg);
+    rf_replace_controls(err->msg, strlen(err->msg), '?');
     return code;
 }
 

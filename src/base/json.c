@@ -114,19 +114,46 @@ typedef struct writing {
     rf_status status;
 } writing;
 
+static void add(writing *w, const char *text, size_t len)
+{
+    if (w->status == RF_OK) /* jansson 2.14 does not report when copying a key fails */
+        w->status = rf_buffer_add(w->out, text, len, w->err);
+}
+
+/* jansson leaves U+007F to U+009F as they are, and terminals obey them. It never divides
+ * a character between two calls. */
 static int write_some(const char *text, size_t len, void *user)
 {
     writing *w = user;
-    if (w->status == RF_OK) /* jansson 2.14 does not report when copying a key fails */
-        w->status = rf_buffer_add(w->out, text, len, w->err);
+    const unsigned char *p = (const unsigned char *)text;
+    size_t plain = 0, i = 0;
+    while (i < len) {
+        size_t n = p[i] == 0xc2 && i + 1 < len && p[i + 1] < 0xa0 ? 2 : 1;
+        if (n == 1 && p[i] != 0x7f) {
+            i++;
+            continue;
+        }
+        char escape[8];
+        snprintf(escape, sizeof escape, "\\u%04x", p[i + n - 1]);
+        add(w, text + plain, i - plain);
+        add(w, escape, 6);
+        plain = i += n;
+    }
+    add(w, text + plain, len - plain);
     return w->status == RF_OK ? 0 : -1;
+}
+
+rf_status rf_json_write_as(const json_t *value, size_t flags, rf_buffer *out,
+                           rf_error *err)
+{
+    writing w = {out, err, RF_OK};
+    int rc = json_dump_callback(value, write_some, &w, flags | JSON_ENCODE_ANY);
+    if (w.status == RF_OK && rc != 0)
+        w.status = rf_fail_nomem(err, out->len, out->what);
+    return w.status;
 }
 
 rf_status rf_json_write(const json_t *value, rf_buffer *out, rf_error *err)
 {
-    writing w = {out, err, RF_OK};
-    int rc = json_dump_callback(value, write_some, &w, JSON_COMPACT | JSON_ENCODE_ANY);
-    if (w.status == RF_OK && rc != 0)
-        w.status = rf_fail_nomem(err, out->len, out->what);
-    return w.status;
+    return rf_json_write_as(value, JSON_COMPACT, out, err);
 }

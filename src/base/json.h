@@ -26,8 +26,12 @@ json_t *rf_json_object(const char *text, size_t len, const char *name, rf_error 
 json_t *rf_json_line(const char *text, size_t len, const char *name, size_t line,
                      rf_error *err);
 
-/* Adds a value to a buffer as compact text, keys in the order in which they were set. */
+/* Adds a value to a buffer as compact text, keys in the order in which they were set.
+ * No control character is in it as such. */
 rf_status rf_json_write(const json_t *value, rf_buffer *out, rf_error *err);
+/* The same with flags of json_dump. */
+rf_status rf_json_write_as(const json_t *value, size_t flags, rf_buffer *out,
+                           rf_error *err);
 
 /* "a string", "null", ...; "missing" for NULL. */
 const char *rf_json_type(const json_t *value);

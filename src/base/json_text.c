@@ -39,6 +39,13 @@ static size_t next_part(const unsigned char *p, size_t n, int *good)
     return need + 1;
 }
 
+/* U+007F to U+009F need no escape in JSON, but terminals obey them. */
+static bool is_plain(const unsigned char *p, size_t n)
+{
+    return *p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7f &&
+           !(n == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+}
+
 static void put_special(unsigned char c, rf_json_sink put, void *user)
 {
     static const char from[] = "\"\\\n\t\r\b\f", names[] = "\"\\ntrbf";
@@ -56,13 +63,13 @@ void rf_json_escape(const char *bytes, size_t len, rf_json_sink put, void *user)
     while (p < end) {
         int good;
         size_t n = next_part(p, (size_t)(end - p), &good);
-        if (good && *p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7f) {
+        if (good && is_plain(p, n)) {
             p += n;
             continue;
         }
         put(user, (const char *)plain, (size_t)(p - plain));
         if (good)
-            put_special(*p, put, user);
+            put_special(p[n - 1], put, user); /* the second byte of U+0080 to U+009F */
         else
             put(user, "\xef\xbf\xbd", 3);
         plain = p += n;

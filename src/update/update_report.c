@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -372,9 +373,14 @@ rf_status rf_update_report(rf_updating *u, char **json)
                     (!dev || put(report, "dev", json_incref(dev))) &&
                     put(report, "texts_kept", json_boolean(u->old->texts)) &&
                     put(report, "seconds", json_real(rf_clock_seconds() - u->start));
-        *json = good ? json_dumps(report, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-        if (!*json)
-            st = rf_fail_nomem(u->err, 4096, "the report");
+        rf_buffer text;
+        rf_buffer_init(&text, SIZE_MAX / 4, "the report");
+        st = good ? rf_json_write_as(report, JSON_COMPACT | JSON_REAL_PRECISION(9), &text,
+                                     u->err)
+                  : rf_fail_nomem(u->err, 4096, "the report");
+        if (st != RF_OK)
+            rf_buffer_release(&text);
+        *json = text.data;
     }
     json_decref(report);
     json_decref(flips);

@@ -109,3 +109,40 @@ load helpers
     "$rf" train --help-man | grep -q '^.B .-o, .-.-output MODEL$'
     "$rf" train --help-man | grep -q '^.SS stage 1, the known classes$'
 }
+
+# No control characters but line ends and tabs, and no line that a text has made.
+harmless() { # command...
+    run_apart "$@"
+    if LC_ALL=C grep -anP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|^ *injected' <<<"$output$complaint"; then
+        return 1
+    fi
+}
+
+@test "what a hostile model or text says cannot reach the terminal" {
+    cd "$BATS_TEST_TMPDIR"
+    labelled 8 >data.tsv
+    "$rf" train data.tsv --encoder "$tiny" --quiet --epochs 1 --head-steps 5 -o good.rf
+    node "$BATS_TEST_DIRNAME/hostile.mjs" good.rf bad.rf
+    [ "$("$rf" predict bad.rf <data.tsv | wc -l)" -eq 33 ] # it works
+    printf 'where \302\233 is \177 \033[31m my\n' >texts.txt
+    harmless "$rf" inspect bad.rf
+    has "$output" "made by"
+    has "$output" "title"
+    harmless "$rf" inspect bad.rf --json
+    [ "$(jq -r .program <<<"$output" | head -c 4 | od -An -tx1 | tr -d ' \n')" = 1b5d303b ] # it is all there
+    harmless "$rf" predict bad.rf texts.txt --explain 3
+    harmless "$rf" predict bad.rf texts.txt --explain 3 --json --text
+    has "$output" '\u009b'
+    harmless "$rf" eval bad.rf data.tsv
+    harmless "$rf" eval bad.rf data.tsv --json
+    harmless "$rf" compare good.rf bad.rf data.tsv
+    printf 'text\tlabel\nwhere \302\233 is\tclass1\n' >more.tsv
+    harmless "$rf" update bad.rf more.tsv -o new.rf
+    harmless "$rf" update bad.rf more.tsv -o new.rf --json
+    harmless "$rf" review bad.rf texts.txt -o review.tsv
+    harmless "$rf" tokenize --encoder bad.rf texts.txt
+    mkdir lab
+    echo '{"set":"a\u009b31m","ratio":0.5,"seed":0,"method":"m\u001b[31m"}' >lab/runs.jsonl
+    harmless "$rf" lab table lab
+    has "$complaint" "control character"
+}
