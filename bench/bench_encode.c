@@ -1,7 +1,7 @@
 /*
  * bench_encode.c - times the encoder through the public API
  *
- *   bench_encode ENCODER TEXTS
+ *   bench_encode ENCODER TEXTS [fp32|int8]
  *
  * ENCODER is a catalogue name or a directory, TEXTS a file with one text a line. Reads
  * commands from stdin and answers each with one line of JSON, so that a driver can take
@@ -10,7 +10,8 @@
  *   info                  sizes, versions, tokens and exact FLOPs of one pass over TEXTS
  *   throughput THREADS    embeds all texts once, from raw text, tokens included
  *   latency THREADS N     N texts spread over the file, one at a time
- *   peak THREADS          multiply-add peak of that many threads together
+ *   peak THREADS          multiply-add peak of that many threads together, in this
+ *                         precision; for int8 only with AVX-512 VNNI
  *   load                  rf_encoder_load, best of 5 (files in the page cache)
  *   quit
  *
@@ -27,14 +28,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LOAD_RUNS 5
 #define PEAK_RUNS 24
 #define PEAK_ROUNDS 4000000 /* about 8 ms on a 3 GHz core */
 #define WARM_TEXTS 16
 
-/* fma_peak.c */
+/* fma_peak.c and vnni_peak.c */
 double fma_peak_run(size_t rounds, float *sink);
+double vnni_peak_run(size_t rounds, float *sink);
 
 typedef struct texts {
     char *bytes;
@@ -45,6 +48,7 @@ typedef struct texts {
 
 typedef struct bench {
     char dir[RF_PATH_MAX];
+    rf_precision precision;
     rf_encoder *encoder;
     rf_encoder_info info;
     texts texts;
@@ -188,6 +192,7 @@ static rf_embedder *embedder_for(bench *b, size_t threads)
     rf_error err = {0};
     rf_embed_options options = rf_embed_options_default();
     options.threads = threads;
+    options.precision = b->precision;
     rf_embedder *embedder = rf_embedder_new(b->encoder, &options, &err);
     const size_t n = b->texts.n < WARM_TEXTS ? b->texts.n : WARM_TEXTS;
     if (!embedder ||
@@ -209,22 +214,31 @@ static void answer_info(const bench *b)
            b->info.max_tokens, b->info.parameters, b->texts.n, b->n_tokens, b->flops);
 }
 
+/* Of all threads of this process. */
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void answer_throughput(bench *b, size_t threads)
 {
     rf_embedder *embedder = embedder_for(b, threads);
     if (!embedder)
         return;
     rf_error err = {0};
-    const double start = rf_clock_seconds();
+    const double start = rf_clock_seconds(), cpu_start = cpu_seconds();
     const rf_status s =
         rf_embed(embedder, b->texts.text, b->texts.len, b->texts.n, b->out, &err);
-    const double seconds = rf_clock_seconds() - start;
+    const double cpu = cpu_seconds() - cpu_start, seconds = rf_clock_seconds() - start;
     if (s != RF_OK) {
         answer_error(err.msg);
         return;
     }
-    printf("{\"seconds\": %.6f, \"texts\": %zu, \"tokens\": %zu, \"flops\": %.0f}\n",
-           seconds, b->texts.n, b->n_tokens, b->flops);
+    printf("{\"seconds\": %.6f, \"cpu_seconds\": %.6f, \"texts\": %zu, \"tokens\": %zu, "
+           "\"flops\": %.0f}\n",
+           seconds, cpu, b->texts.n, b->n_tokens, b->flops);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -294,15 +308,19 @@ typedef struct peak_worker {
     pthread_barrier_t *barrier;
     double start[PEAK_RUNS];
     double end[PEAK_RUNS];
+    double (*run)(size_t rounds, float *sink);
     double flops;
     float sink;
 } peak_worker;
 
-static bool cpu_has_fma(void)
+static bool cpu_has(rf_precision precision)
 {
 #if defined(__x86_64__)
+    if (precision == RF_PRECISION_INT8)
+        return __builtin_cpu_supports("avx512vnni");
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
+    (void)precision;
     return false;
 #endif
 }
@@ -313,7 +331,7 @@ static void *peak_main(void *user)
     for (int r = 0; r < PEAK_RUNS; r++) {
         pthread_barrier_wait(w->barrier);
         w->start[r] = rf_clock_seconds();
-        w->flops = fma_peak_run(PEAK_ROUNDS, &w->sink);
+        w->flops = w->run(PEAK_ROUNDS, &w->sink);
         w->end[r] = rf_clock_seconds();
     }
     return NULL;
@@ -342,13 +360,13 @@ static double best_run(const peak_worker *workers, size_t n)
     return best;
 }
 
-static void answer_peak(size_t threads)
+static void answer_peak(rf_precision precision, size_t threads)
 {
     if (threads == 0 || threads > RF_MAX_THREADS) {
         answer_error("the number of threads is out of range");
         return;
     }
-    if (!cpu_has_fma()) {
+    if (!cpu_has(precision)) {
         printf("{\"gflops\": null}\n");
         return;
     }
@@ -361,6 +379,7 @@ static void answer_peak(size_t threads)
     }
     for (size_t i = 0; i < threads; i++) {
         workers[i].barrier = &barrier;
+        workers[i].run = precision == RF_PRECISION_INT8 ? vnni_peak_run : fma_peak_run;
         if (i == 0)
             continue; /* this thread */
         const int failed =
@@ -398,7 +417,7 @@ static bool answer(bench *b, const char *line)
     else if (n == 3 && strcmp(word, "latency") == 0)
         answer_latency(b, x, y);
     else if (n == 2 && strcmp(word, "peak") == 0)
-        answer_peak(x);
+        answer_peak(b->precision, x);
     else if (n == 1 && strcmp(word, "load") == 0)
         answer_load(b);
     else
@@ -450,10 +469,12 @@ static void bench_release(bench *b)
 int main(int argc, char **argv)
 {
     static bench b;
-    if (argc != 3) {
-        fprintf(stderr, "usage: bench_encode ENCODER TEXTS\n");
+    bool int8 = argc == 4 && strcmp(argv[3], "int8") == 0;
+    if (argc != 3 && !int8 && (argc != 4 || strcmp(argv[3], "fp32") != 0)) {
+        fprintf(stderr, "usage: bench_encode ENCODER TEXTS [fp32|int8]\n");
         return 2;
     }
+    b.precision = int8 ? RF_PRECISION_INT8 : RF_PRECISION_FP32;
     const bool ready = bench_init(&b, argv[1], argv[2]);
     if (ready) {
         char line[128];

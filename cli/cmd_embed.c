@@ -18,11 +18,11 @@
 typedef struct embed_request {
     const char *encoder, *file;
     rf_embed_options o;
-    int pooling, long_text, format; /* as chosen on the command line */
-    size_t layer;                   /* SIZE_MAX: the last */
+    int pooling, long_text, precision, format; /* as chosen on the command line */
+    size_t layer;                              /* SIZE_MAX: the last */
 } embed_request;
 
-#define EMBED_OPTIONS 7
+#define EMBED_OPTIONS 8
 
 /* Sets the defaults in r and lists the options that fill it. */
 static void list_options(embed_request *r, option out[EMBED_OPTIONS])
@@ -76,6 +76,7 @@ static void list_options(embed_request *r, option out[EMBED_OPTIONS])
          .help = "Threads (default: all CPUs). The result is the same for any number.",
          .min = 1,
          .max = RF_MAX_THREADS},
+        PRECISION_OPTION(&r->precision),
         {.name = "format",
          .kind = OPTION_CHOICE,
          .value = &r->format,
@@ -91,6 +92,7 @@ static void finish_options(embed_request *r)
 {
     r->o.pooling = (rf_pooling)r->pooling;
     r->o.long_text = (rf_long_text)r->long_text;
+    r->o.precision = precision_of(r->precision);
     if (r->layer != SIZE_MAX)
         r->o.layer = (int)r->layer;
 }

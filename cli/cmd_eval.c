@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define OWN_OPTIONS 5
+#define OWN_OPTIONS 6
 #define SHOWN_CLASSES 20
 #define SHOWN_CONFUSIONS 10
 #define SHOWN_NAME 40 /* characters of a label in the table */
@@ -280,10 +280,10 @@ static void put_json(const result *r)
 
 /* ---- The command ------------------------------------------------------------------- */
 
-static rf_status evaluate(result *r, size_t threads, const rf_dataset *data,
+static rf_status evaluate(result *r, const rf_session_options *o, const rf_dataset *data,
                           rf_error *err)
 {
-    rf_session *session = rf_session_new(r->model, threads, err);
+    rf_session *session = rf_session_open(r->model, o, err);
     if (!session)
         return err->code;
     rf_status st = rf_session_set_fence(session, r->fence, err);
@@ -300,7 +300,9 @@ static rf_status evaluate(result *r, size_t threads, const rf_dataset *data,
 static int run_eval(const command *self, int argc, char **argv)
 {
     const char *paths[2] = {0};
-    size_t threads = 0, n;
+    rf_session_options o = rf_session_options_default();
+    int precision = 0;
+    size_t n;
     bool json = false, all = false;
     float fence = 0.0f;
     data_options d = {0};
@@ -330,9 +332,10 @@ static int run_eval(const command *self, int argc, char **argv)
              "End with exit code 1 if figure F is below N, as in f1=80: accuracy, f1, "
              "f1-known, f1-open, f1-tested, auroc, mcc. Can be repeated, or several "
              "with commas."},
+        PRECISION_OPTION(&precision),
         {.name = "threads",
          .kind = OPTION_SIZE,
-         .value = &threads,
+         .value = &o.threads,
          .arg = "N",
          .help = "Threads (default: all CPUs). The result is the same for any number.",
          .min = 1,
@@ -356,7 +359,8 @@ static int run_eval(const command *self, int argc, char **argv)
     rf_model *model = rf_model_load(paths[0], &err);
     rf_dataset *data = model ? data_options_read_test(&d, paths[1], model, &err) : NULL;
     result r = {.model = model, .fence = fence};
-    rf_status st = data ? evaluate(&r, threads, data, &err) : err.code;
+    o.precision = precision_of(precision);
+    rf_status st = data ? evaluate(&r, &o, data, &err) : err.code;
     if (st == RF_OK && json)
         put_json(&r);
     else if (st == RF_OK)

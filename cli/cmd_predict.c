@@ -20,6 +20,7 @@ typedef struct predict_request {
     size_t top; /* SIZE_MAX: not given */
     float fence;
     size_t threads;
+    int precision; /* as chosen */
 } predict_request;
 
 typedef struct predict_stream {
@@ -35,7 +36,7 @@ typedef struct predict_stream {
 
 /* ---- Options ----------------------------------------------------------------------- */
 
-#define PREDICT_OPTIONS 8
+#define PREDICT_OPTIONS 9
 
 /* Sets the defaults in r and lists the options that fill it. */
 static void list_options(predict_request *r, option out[PREDICT_OPTIONS])
@@ -82,6 +83,7 @@ static void list_options(predict_request *r, option out[PREDICT_OPTIONS])
          .help = "Add X to every margin: above 0, more texts get a class (default 0).",
          .least = -(double)RF_MAX_FENCE,
          .most = (double)RF_MAX_FENCE},
+        PRECISION_OPTION(&r->precision),
         {.name = "threads",
          .kind = OPTION_SIZE,
          .value = &r->threads,
@@ -232,7 +234,10 @@ static rf_status predict_lines(predict_stream *s, const predict_request *r, rf_e
     s->neighbours = calloc(room, sizeof *s->neighbours);
     if (!s->neighbours)
         return rf_fail_nomem(err, room * sizeof *s->neighbours, "neighbours");
-    s->session = rf_session_new(s->model, r->threads, err);
+    rf_session_options o = rf_session_options_default();
+    o.threads = r->threads;
+    o.precision = precision_of(r->precision);
+    s->session = rf_session_open(s->model, &o, err);
     if (!s->session)
         return err->code;
     rf_status st = rf_session_set_fence(s->session, r->fence, err);

@@ -9,6 +9,7 @@
 #define MEBI ((size_t)1 << 20)
 
 static serve_options o; /* what the command line says */
+static int precision;
 
 static const option options[] = {
     {.name = "listen",
@@ -32,6 +33,7 @@ static const option options[] = {
      .help = "Threads per worker (default: CPUs / workers).",
      .min = 1,
      .max = RF_MAX_THREADS},
+    PRECISION_OPTION(&precision),
     {.name = "batch-tokens",
      .kind = OPTION_SIZE,
      .value = &o.batch_tokens,
@@ -204,6 +206,7 @@ static int run_serve(const command *self, int argc, char **argv)
         screen_complain("%s: which model? Wanted MODEL", self->name);
         return EXIT_USAGE;
     }
+    o.precision = precision_of(precision);
     return serve_run(&o, &err) == RF_OK ? 0 : command_failed(&err);
 }
 

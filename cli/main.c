@@ -83,11 +83,11 @@ static void show_man(void)
     for (size_t i = 0; i < N_COMMANDS; i++)
         printf(".TP\n.BR ringfence\\-%s (1)\n%s\n", commands[i]->name,
                commands[i]->summary);
-    printf(
-        ".SH ENVIRONMENT\n.TP\n.B RINGFENCE_CACHE\nWhere encoders are kept; else "
-        "$XDG_CACHE_HOME/ringfence or ~/.cache/ringfence.\n.TP\n.B RINGFENCE_KERNELS\n"
-        "\"portable\" forces the kernels in plain C.\n.SH EXIT STATUS\n0 done, 1 failed, "
-        "2 wrong usage; 130, 143, 129 stopped by Ctrl\\-C, SIGTERM, SIGHUP.\n");
+    printf(".SH ENVIRONMENT\n.TP\n.B RINGFENCE_CACHE\nWhere encoders are kept; else "
+           "$XDG_CACHE_HOME/ringfence or ~/.cache/ringfence.\n.TP\n.B RINGFENCE_KERNELS\n"
+           "\"portable\" forces the kernels in plain C; also avx2, avxvnni, avx512, "
+           "avx512vnni. The answers are the same.\n.SH EXIT STATUS\n0 done, 1 failed, "
+           "2 wrong usage; 130, 143, 129 stopped by Ctrl\\-C, SIGTERM, SIGHUP.\n");
 }
 
 /* Occupies the number of a closed standard stream, so that the next file we open, perhaps

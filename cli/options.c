@@ -430,3 +430,5 @@ parse_result options_parse(const command *cmd, const option *options, size_t n_o
     }
     return PARSE_OK;
 }
+
+const char *const precision_choices[] = {"fp32", "int8", NULL};

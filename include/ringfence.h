@@ -47,7 +47,9 @@
  *            pointer to options means the defaults. In options, 0 and NULL mean "choose
  *            for me", and a negative number means "none".
  *   Bits     The same input gives the same bits for any number of threads and whatever
- *            else is in the batch (on one kernel variant, see rf_kernels_name).
+ *            else is in the batch, and on any CPU, in either rf_precision. (Training, and
+ * the prior of "ans", use the exp and log of the C library: another library may differ in
+ * the last bit.)
  */
 #ifndef RINGFENCE_H
 #define RINGFENCE_H
@@ -100,10 +102,10 @@ RF_API const char *rf_status_name(rf_status code);
 #define RF_VERSION "0.1.0"
 RF_API const char *rf_version(void);
 
-/* The variant of the numeric kernels in use: "avx2" or "portable". Chosen once per
- * process by what the CPU offers; RINGFENCE_KERNELS=portable in the environment forces
- * the portable one. The two agree to rounding, not to the bit. On a CPU with AVX-512,
- * "avx2" uses it, with the same bits; RINGFENCE_KERNELS=avx2 turns that off. */
+/* The numeric kernels in use: "avx2" or "portable". Chosen once per process by what the
+ * CPU offers. Both give the same bits; "avx2" also uses AVX-VNNI and AVX-512 where the
+ * CPU has them. RINGFENCE_KERNELS in the environment chooses a path: portable, avx2,
+ * avxvnni, avx512 or avx512vnni; one that the CPU lacks is ignored. */
 RF_API const char *rf_kernels_name(void);
 
 /* Called with a line of text (no newline) as a long call proceeds, on the calling thread.
@@ -211,7 +213,35 @@ typedef struct rf_decision {
     const float *feature;       /* [encoder width] */
 } rf_decision;
 
-/* threads 0: one per CPU. Borrows model, which must outlive the session. */
+/* How an encoder computes its dense layers. Both give the same bits on every CPU. int8 is
+ * several times as fast and slightly less exact (docs/MODEL.md, "Integers"): weights have
+ * 8 bits and a scale per output, inputs 8 bits and a scale per token. */
+typedef enum rf_precision {
+    RF_PRECISION_DEFAULT = 0, /* fp32 */
+    RF_PRECISION_FP32 = 1,
+    RF_PRECISION_INT8 = 2,
+} rf_precision;
+
+typedef struct rf_session_options {
+    size_t struct_size;
+    size_t threads; /* 0: one per CPU we may use */
+    rf_precision precision;
+} rf_session_options;
+
+RF_API void rf_session_options_init(rf_session_options *options, size_t struct_size);
+static inline rf_session_options rf_session_options_default(void)
+{
+    rf_session_options options;
+    rf_session_options_init(&options, sizeof options);
+    return options;
+}
+
+/* options may be NULL. Borrows model, which must outlive the session. The first session
+ * in int8 quantises the encoder's weights (milliseconds); the model keeps them for the
+ * others. */
+RF_API rf_session *rf_session_open(const rf_model *model,
+                                   const rf_session_options *options, rf_error *err);
+/* The same with this number of threads; 0: one per CPU. */
 RF_API rf_session *rf_session_new(const rf_model *model, size_t threads, rf_error *err);
 RF_API void rf_session_free(rf_session *session);
 

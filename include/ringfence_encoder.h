@@ -107,6 +107,7 @@ typedef struct rf_embed_options {
     rf_long_text long_text;
     size_t max_tokens; /* per text or window; 0: the encoder's maximum */
     int layer;         /* pool the output of this layer; 0: embeddings; -1: the last */
+    rf_precision precision; /* of the encoder's dense layers */
 } rf_embed_options;
 
 RF_API void rf_embed_options_init(rf_embed_options *options, size_t struct_size);

@@ -12,8 +12,9 @@
 
 struct model_slot {
     char path[RF_PATH_MAX];
-    size_t workers, threads;
-    pthread_mutex_t lock; /* for current */
+    size_t workers;
+    rf_session_options options; /* of each worker */
+    pthread_mutex_t lock;       /* for current */
     loaded_model *current;
 };
 
@@ -85,7 +86,7 @@ static loaded_model *loaded_model_new(const model_slot *s, rf_error *err)
         goto fail;
     }
     for (size_t i = 0; i < s->workers; i++) {
-        m->sessions[i] = rf_session_new(m->model, s->threads, err);
+        m->sessions[i] = rf_session_open(m->model, &s->options, err);
         if (!m->sessions[i] || warm_up(m->sessions[i], err) != RF_OK)
             goto fail;
     }
@@ -100,8 +101,8 @@ fail:
 
 /* ---- The slot ---------------------------------------------------------------------- */
 
-model_slot *model_slot_new(const char *path, size_t workers, size_t threads,
-                           rf_error *err)
+model_slot *model_slot_new(const char *path, size_t workers,
+                           const rf_session_options *options, rf_error *err)
 {
     model_slot *s = calloc(1, sizeof *s);
     if (!s) {
@@ -110,7 +111,7 @@ model_slot *model_slot_new(const char *path, size_t workers, size_t threads,
     }
     pthread_mutex_init(&s->lock, NULL);
     s->workers = workers;
-    s->threads = threads;
+    s->options = *options;
     if (strlen(path) >= sizeof s->path)
         rf_fail(err, RF_ERR_LIMIT, 0, "%.80s...: the path is longer than %d bytes", path,
                 RF_PATH_MAX - 1);

@@ -33,9 +33,9 @@ size_t loaded_models_in_memory(void);
 
 typedef struct model_slot model_slot;
 
-/* Loads the first model. Every reload reads path again. */
-model_slot *model_slot_new(const char *path, size_t workers, size_t threads,
-                           rf_error *err);
+/* Loads the first model. Every reload reads path again. options: of each worker. */
+model_slot *model_slot_new(const char *path, size_t workers,
+                           const rf_session_options *options, rf_error *err);
 void model_slot_free(model_slot *s);
 
 /* A reference to the current model, to be dropped with loaded_model_unref. */

@@ -286,8 +286,11 @@ static rf_status service_init(service *s, rf_error *err)
     pthread_mutex_init(&s->reload_lock, NULL);
     pthread_cond_init(&s->reload_answered, NULL);
     assets_policy(s->policy, sizeof s->policy);
+    rf_session_options session = rf_session_options_default();
+    session.threads = o->threads;
+    session.precision = o->precision;
     s->queue = queue_new(o->queue, err);
-    s->models = s->queue ? model_slot_new(o->model, o->workers, o->threads, err) : NULL;
+    s->models = s->queue ? model_slot_new(o->model, o->workers, &session, err) : NULL;
     s->deadlines = s->models ? conn_deadlines_new(&limits, err) : NULL;
     return s->deadlines ? open_store(s, err) : err->code;
 }

@@ -20,7 +20,8 @@ typedef struct serve_options {
     bool store_hash; /* keep hashes instead of texts */
 
     size_t workers, threads; /* threads: per worker; 0: by CPUs */
-    size_t batch_tokens;     /* 0: by threads */
+    rf_precision precision;
+    size_t batch_tokens; /* 0: by threads */
 
     size_t queue; /* texts waiting */
     size_t max_texts, max_text_bytes, max_body_bytes;

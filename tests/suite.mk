@@ -11,12 +11,14 @@ bats := $(patsubst tests/cli/%.bats,%,$(wildcard tests/cli/*.bats))
 # More than four seconds of CPU each: left to `all`.
 slow := test_alloc test_alloc_train test_bad_model test_lab_run test_lab_updates test_features test_pages test_bert_base \
     test_drift_alarms
-# Once more with the portable kernels.
-portable := test_kernels test_encoder test_embedder test_tune test_ans_step test_session \
-    test_methods_posthoc test_objectives test_cosine_objectives test_lab_run
-# Whatever has threads, under ThreadSanitizer.
+# Once more with the portable kernels. All kernels have the same bits (test_kernels, test_precision), so whole
+# sessions and experiments are not repeated.
+portable := test_kernels test_encoder test_embedder test_tune test_ans_step \
+    test_methods_posthoc test_objectives test_cosine_objectives
+# Whatever has threads, under ThreadSanitizer. test_check shares its threads with test_check_labels and would take
+# a minute and a half.
 threaded := test_base test_dataset test_embedder test_tune test_ans test_session test_tsne \
-    test_methods_rules test_lab_run test_queue test_check test_check_labels
+    test_methods_rules test_lab_run test_queue test_check_labels
 # Not under AddressSanitizer: the big models take minutes there and reach no code of ours that the
 # tiny encoders do not.
 big := test_features test_bert_base

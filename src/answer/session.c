@@ -11,10 +11,11 @@
 
 #include "encoder/embedder.h"
 #include "answer/judge.h"
+#include "base/options.h"
 #include "num/kernels.h"
+#include "num/vectors.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 
 struct rf_session {
@@ -46,10 +47,9 @@ static rf_decision decide(const rf_session *s, const float *features, size_t row
     const rf_calibration *c = &s->model->calibration;
     double own = (double)d.margin - (double)s->fence;
     double margin = (double)c->bias + (double)c->slope * own;
-    d.confidence =
-        d.class_index == RF_OPEN
-            ? (float)(1.0 / (1.0 + exp(margin)))
-            : (float)((double)d.probabilities[d.nearest] / (1.0 + exp(-margin)));
+    d.confidence = d.class_index == RF_OPEN
+                       ? (float)rf_sigmoid(-margin)
+                       : (float)((double)d.probabilities[d.nearest] * rf_sigmoid(margin));
     return d;
 }
 
@@ -157,8 +157,25 @@ rf_status rf_classify(rf_session *s, const char *text, size_t len, rf_decision *
 
 /* ---- Construction ------------------------------------------------------------------ */
 
+void rf_session_options_init(rf_session_options *options, size_t struct_size)
+{
+    const rf_session_options defaults = {0};
+    rf_options_give(options, struct_size, &defaults, sizeof defaults);
+}
+
 rf_session *rf_session_new(const rf_model *model, size_t threads, rf_error *err)
 {
+    rf_session_options o = rf_session_options_default();
+    o.threads = threads;
+    return rf_session_open(model, &o, err);
+}
+
+rf_session *rf_session_open(const rf_model *model, const rf_session_options *options,
+                            rf_error *err)
+{
+    rf_session_options own = rf_session_options_default();
+    if (rf_options_take(&own, sizeof own, options, "rf_session_options", err) != RF_OK)
+        return NULL;
     assert(model->known.width == model->encoder->config.width);
     rf_session *s = calloc(1, sizeof *s);
     if (!s) {
@@ -167,7 +184,8 @@ rf_session *rf_session_new(const rf_model *model, size_t threads, rf_error *err)
     }
     s->model = model;
     rf_embed_options o = rf_embed_options_default();
-    o.threads = threads;
+    o.threads = own.threads;
+    o.precision = own.precision;
     o.pooling = RF_POOL_MEAN;
     o.long_text = RF_LONG_TRUNCATE;
     o.max_tokens = model->max_tokens;

@@ -169,7 +169,7 @@ static rf_status run_all(run *r, size_t longest, rf_team *team, rf_texts_done do
     if (!r->workspaces)
         return rf_fail_nomem(err, threads * sizeof *r->workspaces, "encoding");
     for (size_t i = 0; i < threads && st == RF_OK; i++)
-        st = rf_workspace_init(&r->workspaces[i], r->e, room, 1, err);
+        st = rf_workspace_init(&r->workspaces[i], r->e, room, 1, RF_PRECISION_FP32, err);
     for (size_t from = 0; from < n && st == RF_OK; from = r->to_text) {
         r->to_text = from + 1;
         while (r->to_text < n &&

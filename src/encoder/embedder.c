@@ -439,6 +439,11 @@ static rf_status resolve_options(rf_embed_options *o, const rf_config *c, rf_err
     if (o->long_text != RF_LONG_TRUNCATE && o->long_text != RF_LONG_WINDOW)
         return rf_fail(err, RF_ERR_ARG, 0, "long_text is %d, wanted truncate or window",
                        (int)o->long_text);
+    if (o->precision == RF_PRECISION_DEFAULT)
+        o->precision = RF_PRECISION_FP32;
+    if (o->precision != RF_PRECISION_FP32 && o->precision != RF_PRECISION_INT8)
+        return rf_fail(err, RF_ERR_ARG, 0, "precision is %d, wanted fp32 or int8",
+                       (int)o->precision);
     /* A window must advance: it needs two ids besides the special tokens. */
     size_t least = o->long_text == RF_LONG_WINDOW ? 4 : 2;
     if (o->max_tokens < least || o->max_tokens > c->positions)
@@ -479,7 +484,7 @@ rf_embedder *rf_embedder_new(const rf_encoder *encoder, const rf_embed_options *
     }
     for (size_t i = 0; i < o->threads; i++) /* the first also serves the whole team */
         if (rf_workspace_init(&m->workspaces[i], encoder, room, i == 0 ? o->threads : 1,
-                              err) != RF_OK)
+                              o->precision, err) != RF_OK)
             goto fail;
     m->team = rf_team_new(o->threads, err);
     if (!m->team)

@@ -346,6 +346,7 @@ void rf_encoder_free(rf_encoder *e)
 {
     if (!e)
         return;
+    rf_integer_weights_free(atomic_load(&e->integers));
     rf_vocab_free(e->vocab);
     rf_encoder_files_close(&e->files);
     free(e->layers);

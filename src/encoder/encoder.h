@@ -11,7 +11,10 @@
 
 #include "encoder/config.h"
 #include "encoder/encoder_files.h"
+#include "encoder/integer_weights.h"
 #include "encoder/weights.h"
+
+#include <stdatomic.h>
 
 /* One layer; W is packed [out, in] panels. */
 typedef struct rf_layer {
@@ -33,6 +36,7 @@ struct rf_encoder {
     float *positions;       /* [positions, width], the vector of token type 0 added */
     float *embed_gain, *embed_shift;
     rf_layer *layers;
+    _Atomic(rf_integer_weights *) integers; /* NULL until somebody asks for them */
     size_t parameters;
 };
 

@@ -2,6 +2,7 @@
 #include "encoder/forward.h"
 
 #include "base/memory.h"
+#include "num/integer.h"
 #include "num/panels.h"
 
 #include <math.h>
@@ -20,16 +21,29 @@ static size_t attention_floats(const rf_encoder *e)
     return 2 * tokens * head + QUERY_ROWS * tokens;
 }
 
+/* Floats that hold a row in 8 bits, of width or of inner numbers. */
+static size_t quantised_floats(const rf_config *c)
+{
+    return rf_quantised_bytes(c->inner > c->width ? c->inner : c->width) / sizeof(float);
+}
+
 rf_status rf_workspace_init(rf_workspace *w, const rf_encoder *e, size_t max_tokens,
-                            size_t members, rf_error *err)
+                            size_t members, rf_precision precision, rf_error *err)
 {
     const rf_config *c = &e->config;
     *w = (rf_workspace){.max_tokens = max_tokens, .attention_size = attention_floats(e)};
     size_t n = max_tokens * (5 * c->width + c->inner) + members * w->attention_size;
+    if (precision == RF_PRECISION_INT8) {
+        w->integers = rf_encoder_integers(e, err);
+        if (!w->integers)
+            return RF_ERR_NOMEM;
+        n += max_tokens * quantised_floats(c);
+    }
     w->block = rf_floats_new(n);
     if (!w->block)
         return rf_fail_nomem(err, n * sizeof(float), "the encoder's working memory");
-    w->x = w->block;
+    w->quantised = w->block; /* first, at the start of a cache line */
+    w->x = w->block + (w->integers ? max_tokens * quantised_floats(c) : 0);
     w->qkv = w->x + max_tokens * c->width;
     w->mix = w->qkv + max_tokens * 3 * c->width;
     w->inner = w->mix + max_tokens * c->width;
@@ -67,10 +81,42 @@ static void share(const pass *p, size_t n, size_t *from, size_t *to)
     *to = n * (p->member + 1) / p->members;
 }
 
+/* The same with W in 8 bits: rows are quantised, then columns are shared. */
+static void integer_dense(const pass *p, float *out, const float *in,
+                          const rf_integer_matrix *w, const float *bias, size_t n,
+                          size_t k, rf_gemm_after after)
+{
+    size_t from, to;
+    share(p, p->tokens, &from, &to);
+    p->k->quantise((char *)p->w->quantised + from * rf_quantised_bytes(k), in + from * k,
+                   to - from, k);
+    barrier(p);
+    share(p, rf_integer_padded(n) / RF_WIDE, &from, &to);
+    if (from < to) {
+        size_t j = from * RF_WIDE, end = to * RF_WIDE < n ? to * RF_WIDE : n;
+        p->k->integer_gemm(&(rf_integer_args){.c = out + j,
+                                              .ldc = n,
+                                              .a = p->w->quantised,
+                                              .b = w->w + rf_integer_bytes(j, k),
+                                              .b_scale = w->scale + j,
+                                              .bias = bias + j,
+                                              .m = p->tokens,
+                                              .n = end - j,
+                                              .k = k,
+                                              .after = after});
+    }
+    barrier(p);
+}
+
 /* out[tokens, n] = after(in[tokens, k] W + bias), columns shared among the members. */
 static void dense(const pass *p, float *out, const float *in, const float *w,
-                  const float *bias, size_t n, size_t k, rf_gemm_after after)
+                  const float *bias, const rf_integer_matrix *integers, size_t n,
+                  size_t k, rf_gemm_after after)
 {
+    if (p->w->integers) {
+        integer_dense(p, out, in, integers, bias, n, k, after);
+        return;
+    }
     size_t from, to;
     share(p, (n + RF_PANEL - 1) / RF_PANEL, &from, &to);
     if (from < to) {
@@ -192,12 +238,17 @@ void rf_forward_layers(const rf_encoder *e, rf_workspace *w, const rf_batch *bat
     const pass p = start_pass(e, w, batch, team, member, members);
     for (size_t i = from; i < to; i++) {
         const rf_layer *y = &e->layers[i];
-        dense(&p, w->qkv, w->x, y->qkv_w, y->qkv_b, 3 * width, width, RF_GEMM_SET);
+        const rf_integer_layer none = {0},
+                               *q = w->integers ? &w->integers->layers[i] : &none;
+        dense(&p, w->qkv, w->x, y->qkv_w, y->qkv_b, &q->qkv, 3 * width, width,
+              RF_GEMM_SET);
         attention(&p);
-        dense(&p, w->x, w->mix, y->attn_w, y->attn_b, width, width, RF_GEMM_ADD);
+        dense(&p, w->x, w->mix, y->attn_w, y->attn_b, &q->attn, width, width,
+              RF_GEMM_ADD);
         norm(&p, y->attn_gain, y->attn_shift);
-        dense(&p, w->inner, w->x, y->up_w, y->up_b, inner, width, RF_GEMM_GELU);
-        dense(&p, w->x, w->inner, y->down_w, y->down_b, width, inner, RF_GEMM_ADD);
+        dense(&p, w->inner, w->x, y->up_w, y->up_b, &q->up, inner, width, RF_GEMM_GELU);
+        dense(&p, w->x, w->inner, y->down_w, y->down_b, &q->down, width, inner,
+              RF_GEMM_ADD);
         norm(&p, y->out_gain, y->out_shift);
     }
 }

@@ -29,10 +29,12 @@ typedef struct rf_workspace {
     float *inner;     /* [max_tokens, inner] */
     float *attention; /* [members][attention_size] */
     size_t attention_size;
+    const rf_integer_weights *integers; /* dense layers use these; NULL: floats */
+    void *quantised;                    /* [max_tokens] rows of width or inner */
 } rf_workspace;
 
 rf_status rf_workspace_init(rf_workspace *w, const rf_encoder *e, size_t max_tokens,
-                            size_t members, rf_error *err);
+                            size_t members, rf_precision precision, rf_error *err);
 void rf_workspace_release(rf_workspace *w); /* accepts a zeroed struct */
 
 /* Runs the embeddings and the first `layers` layers; the result is in w->x.

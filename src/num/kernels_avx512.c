@@ -106,6 +106,7 @@ const rf_kernel_table *rf_kernels_avx512(void)
     if (!rest || !__builtin_cpu_supports("avx512f"))
         return NULL;
     table = *rest; /* the same bytes, whichever thread comes first */
+    table.path = "avx512";
     table.gemm = gemm;
     return &table;
 }

@@ -14,70 +14,13 @@
 #ifndef RF_NUM_PRODUCT_X86_H
 #define RF_NUM_PRODUCT_X86_H
 
+#include "num/gelu_x86.h"
 #include "num/kernels.h"
 
 #include <immintrin.h>
 #include <string.h>
 
 #define BLOCK_M 96
-
-/* Phi(x) - 1/2 = x P(x^2) / Q(x^2) for |x| <= 5.2, beyond which it is +-1/2 to the last
- * bit that matters. Coefficients by weighted least squares (tools/fit_gelu.py); largest
- * error of the whole GELU in single precision: 2.2e-7 max(1, |x|). */
-#define GELU_EDGE 5.2f
-#define GELU_VECTORS 4
-static const float gelu_p[7] = {1.26117204e-10f, -2.29581326e-08f, 3.01161766e-06f,
-                                1.42730506e-04f, 4.32768881e-03f,  3.31020899e-02f,
-                                3.98942132e-01f};
-static const float gelu_q[5] = {5.37632707e-05f, 1.66665219e-03f, 2.74576116e-02f,
-                                2.49639446e-01f, 1.0f};
-
-/* Four vectors at a time, interleaved: one alone waits for its own chain of some 60
- * cycles, four side by side keep the multipliers busy. */
-static inline __attribute__((always_inline)) void gelu32(__m256 x[GELU_VECTORS])
-{
-    const __m256 edge = _mm256_set1_ps(GELU_EDGE), half = _mm256_set1_ps(0.5f);
-    __m256 c[GELU_VECTORS], u[GELU_VECTORS], p[GELU_VECTORS], q[GELU_VECTORS];
-#define EACH _Pragma("GCC unroll 4") for (int j = 0; j < GELU_VECTORS; j++)
-    EACH c[j] = _mm256_max_ps(x[j], _mm256_sub_ps(_mm256_setzero_ps(), edge));
-    EACH c[j] = _mm256_min_ps(c[j], edge);
-    EACH u[j] = _mm256_mul_ps(c[j], c[j]);
-    EACH q[j] = _mm256_set1_ps(gelu_q[0]);
-#pragma GCC unroll 4
-    for (int i = 1; i < 5; i++)
-        EACH q[j] = _mm256_fmadd_ps(q[j], u[j], _mm256_set1_ps(gelu_q[i]));
-    EACH p[j] = _mm256_set1_ps(gelu_p[0]);
-#pragma GCC unroll 6
-    for (int i = 1; i < 7; i++)
-        EACH p[j] = _mm256_fmadd_ps(p[j], u[j], _mm256_set1_ps(gelu_p[i]));
-    EACH p[j] = _mm256_mul_ps(c[j], p[j]);
-    EACH p[j] = _mm256_add_ps(half, _mm256_div_ps(p[j], q[j]));
-    EACH p[j] = _mm256_max_ps(p[j], _mm256_setzero_ps());
-    EACH p[j] = _mm256_min_ps(p[j], _mm256_set1_ps(1.0f));
-    EACH x[j] = _mm256_mul_ps(x[j], p[j]);
-#undef EACH
-}
-
-/* GELU of n floats, n a multiple of 8, in place. */
-static void gelu_blocks(float *x, size_t n)
-{
-    for (; n >= 8 * GELU_VECTORS; n -= 8 * GELU_VECTORS, x += 8 * GELU_VECTORS) {
-        __m256 v[GELU_VECTORS];
-        for (size_t j = 0; j < GELU_VECTORS; j++)
-            v[j] = _mm256_loadu_ps(x + 8 * j);
-        gelu32(v);
-        for (size_t j = 0; j < GELU_VECTORS; j++)
-            _mm256_storeu_ps(x + 8 * j, v[j]);
-    }
-    if (n > 0) {
-        __m256 v[GELU_VECTORS] = {0};
-        for (size_t j = 0; j < n / 8; j++)
-            v[j] = _mm256_loadu_ps(x + 8 * j);
-        gelu32(v);
-        for (size_t j = 0; j < n / 8; j++)
-            _mm256_storeu_ps(x + 8 * j, v[j]);
-    }
-}
 
 /* A whole panel's width of c = after(sums + bias). Overwrites sums. */
 static void finish_wide(const rf_gemm_args *g, float *sums, float *c, size_t rows,

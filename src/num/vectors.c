@@ -2,7 +2,9 @@
 #include "num/vectors.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LANES 8 /* running sums of a distance */
 
@@ -42,6 +44,36 @@ size_t rf_largest(const float *x, size_t n)
         if (x[i] > x[best])
             best = i;
     return best;
+}
+
+/* e^-x = 2^n e^r with |r| <= ln2/2, e^r by its Taylor polynomial of degree 13. */
+double rf_sigmoid(double x)
+{
+    static const double one_by_factorial[] = {1.0 / 6227020800.0,
+                                              1.0 / 479001600.0,
+                                              1.0 / 39916800.0,
+                                              1.0 / 3628800.0,
+                                              1.0 / 362880.0,
+                                              1.0 / 40320.0,
+                                              1.0 / 5040.0,
+                                              1.0 / 720.0,
+                                              1.0 / 120.0,
+                                              1.0 / 24.0,
+                                              1.0 / 6.0,
+                                              0.5,
+                                              1.0,
+                                              1.0};
+    double y = x > 700.0 ? -700.0 : x < -700.0 ? 700.0 : -x;
+    double n = (y * 1.4426950408889634 + 0x1.8p52) - 0x1.8p52; /* nearest integer */
+    double r = y - n * 0x1.62e42fefap-1; /* ln 2 in two parts, the first with zeroes */
+    r -= n * 0x1.cf79abc9e3b3ap-40;
+    double p = 0.0;
+    for (size_t i = 0; i < sizeof one_by_factorial / sizeof one_by_factorial[0]; i++)
+        p = p * r + one_by_factorial[i];
+    uint64_t bits = (uint64_t)((int64_t)n + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return 1.0 / (1.0 + p * power);
 }
 
 static int by_value(const void *a, const void *b)

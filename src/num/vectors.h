@@ -1,6 +1,6 @@
 /*
  * vectors.h - small operations on rows of numbers: distances, unit length, the largest,
- * sorting, quantiles
+ * sorting, quantiles, the logistic function
  */
 #ifndef RF_NUM_VECTORS_H
 #define RF_NUM_VECTORS_H
@@ -15,6 +15,9 @@ void rf_rows_normalise(float *y, const float *x, size_t n, size_t width);
 
 /* Index of the largest, n > 0; the first of equals. */
 size_t rf_largest(const float *x, size_t n);
+
+/* 1 / (1 + e^-x) to 1e-15, without the C library: the same bits everywhere. */
+double rf_sigmoid(double x);
 
 void rf_sort(float *x, size_t n); /* ascending */
 

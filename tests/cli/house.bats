@@ -143,8 +143,8 @@ fake() { # file, body of the script
     has "$output" "a mistake"
     # passed: kernels, encoder and the good half of embedder, each twice, one of test_dies, x.bats, kill,
     # format, layers; failed: broken
-    # twice, silent, dies, absent, seven portable ones, three of pages, the service, two builds, tidy
-    [ "${lines[-1]}" = "11 passed, 19 failed, 2 skipped" ]
+    # twice, silent, dies, absent, five portable ones, three of pages, the service, two builds, tidy
+    [ "${lines[-1]}" = "11 passed, 17 failed, 2 skipped" ]
 }
 
 @test "the quick check: no slow program, and it says so; the slowest parts are listed" {

@@ -33,6 +33,23 @@ setup() {
     cmp alone <(tail -n 6 1)
 }
 
+@test "the same answers on every path of the CPU, in both precisions" {
+    for precision in fp32 int8; do
+        "$rf" predict "$m" texts --json --margins 99 --precision $precision >$precision
+        for path in portable avx2 avxvnni avx512 avx512vnni; do
+            RINGFENCE_KERNELS=$path "$rf" predict "$m" texts --json --margins 99 \
+                --precision $precision | cmp - $precision
+        done
+    done
+    run cmp fp32 int8
+    [ "$status" -eq 1 ]
+    "$rf" predict "$m" texts --json --margins 99 | cmp - fp32
+    "$rf" eval "$m" "$BATS_FILE_TMPDIR/data.tsv" --precision int8 >eval
+    run "$rf" predict "$m" texts --precision int4
+    [ "$status" -eq 2 ]
+    has "$output" "precision"
+}
+
 @test "misspelt words are read as words of the training texts" {
     printf 'text\tlabel\n' >data.tsv
     for i in 1 2 3 4 5; do

@@ -64,7 +64,8 @@ static void check_variant(const char *variant, const char *dir)
         offsets[c + 1] = offsets[c] + t->count;
     }
     rf_workspace w;
-    assert_int_equal(rf_workspace_init(&w, e, offsets[TEXTS], 1, &err), RF_OK);
+    assert_int_equal(rf_workspace_init(&w, e, offsets[TEXTS], 1, RF_PRECISION_FP32, &err),
+                     RF_OK);
     rf_batch batch = {ids, offsets, TEXTS};
     for (size_t layer = 0; layer <= e->config.layers; layer++) {
         char what[16];

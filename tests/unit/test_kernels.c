@@ -1,7 +1,7 @@
 /*
- * The numeric kernels, both variants: against goldens computed by PyTorch in double
- * precision (tools/make_tiny_encoder.py), against sums in double, and for the promise
- * that a row's bits do not depend on the rows around it.
+ * The numeric kernels, on every path that the CPU has: against goldens computed by
+ * PyTorch in double precision (tools/make_tiny_encoder.py), against sums in double, and
+ * for two promises: a row's bits depend neither on the rows around it nor on the path.
  *
  * Tolerances: gelu 5e-7 (one rounding of values up to 12 is 5e-7; the fit adds 2e-7 per
  * unit), layernorm 2e-6 but 1e-4 for the row with an offset of 1000 (its differences have
@@ -44,17 +44,14 @@ static float *load(const char *name, size_t *n)
     return p;
 }
 
-/* Run a test for the portable kernels and, where there are any, for the fast ones. */
+/* Run a test for each path that this CPU has. */
 static void for_each(void (*test)(const rf_kernel_table *k))
 {
-    test(rf_kernels_portable());
-    if (rf_kernels_avx2())
-        test(rf_kernels_avx2());
-    else
+    for (size_t i = 0; rf_kernels_path(i); i++)
+        test(rf_kernels_path(i));
+    if (rf_kernels_avx2() == NULL)
         printf("SKIPPED: this CPU has no AVX2\n");
-    if (rf_kernels_avx512())
-        test(rf_kernels_avx512());
-    else
+    if (rf_kernels_avx512() == NULL)
         printf("SKIPPED: this CPU has no AVX-512\n");
 }
 
@@ -297,31 +294,41 @@ static void finite(void **state)
     (void)state, for_each(check_finite);
 }
 
-/* The products of AVX-512 are those of AVX2 to the last bit: every number of rows around
- * the tiles of both, every way to end, rows of b beside each other or apart. */
-static void avx512_has_the_bits_of_avx2(void **state)
+/* ---- The same bits on every path --------------------------------------------------- */
+
+static float any_bits(uint32_t *x)
+{
+    float f;
+    *x = *x * 1664525u + 1013904223u;
+    uint32_t bits = *x ^ *x >> 15;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* Products on every path are those of portable C to the last bit: every number of rows
+ * around the tiles of all, every way to end, rows of b beside each other or apart. */
+static void products_have_the_same_bits(void **state)
 {
     (void)state;
-    if (!rf_kernels_avx512())
-        skip();
     enum { M = 101, N = 53, K = 77, ROOM = 64 };
     static float a[M * K], b[ROOM * K], bias[ROOM], c[2][M * ROOM];
     uint32_t draw = 1;
     for (size_t i = 0; i < M * K; i++)
-        a[i] = (float)(int32_t)(draw = draw * 1664525u + 1013904223u) / 1e9f;
+        a[i] = 2.1f * pseudo(&draw);
     for (size_t i = 0; i < ROOM * K; i++)
-        b[i] = (float)(int32_t)(draw = draw * 1664525u + 1013904223u) / 1e9f;
+        b[i] = 2.1f * pseudo(&draw);
+    for (size_t i = 0; i < ROOM; i++)
+        bias[i] = pseudo(&draw);
     for (size_t m = 1; m <= M; m++)
         for (int after = RF_GEMM_SET; after <= RF_GEMM_GELU; after++)
-            for (size_t k = m % 3 ? K : 1; k; k = k == K ? 16 : 0) {
-                const rf_kernel_table *table[2] = {rf_kernels_avx2(),
-                                                   rf_kernels_avx512()};
-                for (size_t v = 0; v < 2; v++) {
+            for (size_t k = m % 3 ? K : 1; k; k = k == K ? 16 : 0)
+                for (size_t v = 0; rf_kernels_path(v); v++) {
                     bool rows = m % 2; /* row-major: whole panels only */
+                    float *to = c[v > 0];
                     for (size_t i = 0; i < M * ROOM; i++)
-                        c[v][i] = (float)i;
-                    table[v]->gemm(
-                        &(rf_gemm_args){.c = c[v],
+                        to[i] = (float)i;
+                    rf_kernels_path(v)->gemm(
+                        &(rf_gemm_args){.c = to,
                                         .ldc = ROOM,
                                         .a = a,
                                         .lda = K,
@@ -333,22 +340,99 @@ static void avx512_has_the_bits_of_avx2(void **state)
                                         .n = rows ? ROOM : N,
                                         .k = k,
                                         .after = (rf_gemm_after)after});
+                    assert_memory_equal(c[0], to, sizeof c[0]);
                 }
-                assert_memory_equal(c[0], c[1], sizeof c[0]);
+}
+
+/* One multiply-add of any three numbers, and of three whose sum lies between two floats
+ * or below the normal ones: a second rounding would show. */
+static void multiply_adds_round_once(void **state)
+{
+    (void)state;
+    uint32_t draw = 3;
+    for (size_t round = 0; round < 20000; round++) {
+        float a[2], b[2 * RF_PANEL], c[RF_PANEL];
+        for (size_t i = 0; i < 2; i++)
+            a[i] = any_bits(&draw);
+        for (size_t i = 0; i < 2 * RF_PANEL; i++)
+            b[i] = any_bits(&draw);
+        if (round % 2) { /* c + 2^-24 c, and something tiny or nothing */
+            a[0] = 1.0f + (float)(draw >> 20) * 0x1p-23f;
+            a[1] = 0x1p-24f * (draw & 1024 ? 1.0f : -1.0f);
+            for (size_t j = 0; j < RF_PANEL; j++) {
+                b[j] = draw & 2048 ? 0x1p-120f : 1.0f;
+                b[RF_PANEL + j] = b[j] * (1.0f + (float)(int)(j % 3) * 0x1p-23f);
             }
+        }
+        for (size_t v = 0; rf_kernels_path(v); v++) {
+            rf_kernels_path(v)->gemm(&(rf_gemm_args){.c = c,
+                                                     .ldc = RF_PANEL,
+                                                     .a = a,
+                                                     .lda = 2,
+                                                     .b = b,
+                                                     .b_row = RF_PANEL,
+                                                     .b_panel = 2 * RF_PANEL,
+                                                     .m = 1,
+                                                     .n = RF_PANEL,
+                                                     .k = 2});
+            for (size_t j = 0; j < RF_PANEL; j++) {
+                float want = fmaf(a[1], b[RF_PANEL + j], fmaf(a[0], b[j], 0.0f)) + 0.0f;
+                assert_true(memcmp(&want, &c[j], sizeof want) == 0 ||
+                            (isnan(want) && isnan(c[j])));
+            }
+        }
+    }
+}
+
+/* Rows with zeroes, large and tiny numbers, and in every third a NaN or an infinity. */
+static void functions_have_the_same_bits(void **state)
+{
+    (void)state;
+    enum { N = 203 };
+    uint32_t draw = 5;
+    for (size_t n = 1; n <= N; n++) {
+        float x[3][N], y[2][3][3][N], gain[N], bias[N];
+        for (size_t i = 0; i < n; i++) {
+            x[0][i] = 9.0f * pseudo(&draw);
+            x[1][i] = i % 7 ? x[0][i] : 1e4f * x[0][i];
+            x[2][i] = i == n / 2 ? (n % 2 ? NAN : INFINITY) : x[0][i] * 1e-20f;
+            gain[i] = pseudo(&draw);
+            bias[i] = i % 5 ? pseudo(&draw) : 0.0f;
+        }
+        for (size_t v = 0; rf_kernels_path(v); v++) {
+            const rf_kernel_table *k = rf_kernels_path(v);
+            memset(y[v > 0], 0, sizeof y[0]);
+            for (size_t r = 0; r < 3; r++) {
+                float *to[3] = {y[v > 0][0][r], y[v > 0][1][r], y[v > 0][2][r]};
+                memcpy(to[0], x[r], n * sizeof(float));
+                k->gelu(to[0], n);
+                memcpy(to[1], x[r], n * sizeof(float));
+                k->softmax(to[1], 1, n, n, 0.37f);
+                k->layernorm(to[2], x[r], gain, bias, 1, n, 1e-12f);
+            }
+            for (size_t i = 0; i < sizeof y[0] / sizeof(float); i++) {
+                float got = ((float *)y[v > 0])[i], want = ((float *)y[0])[i];
+                assert_true(memcmp(&got, &want, sizeof got) == 0 ||
+                            (isnan(got) && isnan(want)));
+            }
+        }
+    }
 }
 
 static void the_environment_chooses(void **state)
 {
     (void)state;
     const char *request = getenv("RINGFENCE_KERNELS");
-    bool portable = request && strcmp(request, "portable") == 0;
-    bool avx2 = request && strcmp(request, "avx2") == 0;
-    const rf_kernel_table *want = rf_kernels_portable();
-    if (!portable && rf_kernels_avx2())
-        want = rf_kernels_avx2();
-    if (!portable && !avx2 && rf_kernels_avx512())
-        want = rf_kernels_avx512();
+    const rf_kernel_table *want = NULL;
+    for (size_t i = 0; rf_kernels_path(i); i++)
+        want = rf_kernels_path(i); /* the last, unless one is asked for */
+    for (size_t i = 0; rf_kernels_path(i); i++)
+        if (request && strcmp(request, rf_kernels_path(i)->path) == 0)
+            want = rf_kernels_path(i);
+    assert_ptr_equal(rf_kernels(), want);
+    rf_kernels_use(rf_kernels_portable());
+    assert_ptr_equal(rf_kernels(), rf_kernels_portable());
+    rf_kernels_use(NULL);
     assert_ptr_equal(rf_kernels(), want);
 }
 
@@ -362,7 +446,9 @@ int main(void)
         cmocka_unit_test(gemm_shapes),
         cmocka_unit_test(widen),
         cmocka_unit_test(finite),
-        cmocka_unit_test(avx512_has_the_bits_of_avx2),
+        cmocka_unit_test(products_have_the_same_bits),
+        cmocka_unit_test(multiply_adds_round_once),
+        cmocka_unit_test(functions_have_the_same_bits),
         cmocka_unit_test(the_environment_chooses),
     };
     return cmocka_run_group_tests_name("kernels", tests, open_golden, close_golden);
