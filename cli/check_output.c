@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/plural.h"
 #include "json_text.h"
+#include "ringfence_data.h"
 #include "screen.h"
 #include "tsv_field.h"
 
@@ -51,7 +52,11 @@ static void put_row(const check_result *r, size_t row)
     char text[SHOWN_TEXT], label[60];
     size_t len;
     const char *t = rf_dataset_text(r->data, row, &len), *l = label_of(r, row);
-    printf("    line %zu [%s] %s\n", rf_dataset_line(r->data, row),
+    if (r->several)
+        printf("    %s: line", rf_dataset_file(r->data, row));
+    else
+        printf("    line");
+    printf(" %zu [%s] %s\n", rf_dataset_line(r->data, row),
            screen_one_line(label, sizeof label, l, strlen(l)),
            screen_one_line(text, sizeof text, t, len));
 }
@@ -122,7 +127,13 @@ static void put_json_rows(const check_result *r, const rf_finding *f)
     for (size_t i = 0; i < f->n_rows; i++) {
         size_t len;
         const char *text = rf_dataset_text(r->data, f->rows[i], &len);
-        printf("%s{\"line\": %zu, \"mend\": %s, \"text\": ", i ? ", " : "",
+        fputs(i ? ", {" : "{", stdout);
+        if (r->several) {
+            fputs("\"file\": ", stdout);
+            json_put_name(stdout, rf_dataset_file(r->data, f->rows[i]));
+            fputs(", ", stdout);
+        }
+        printf("\"line\": %zu, \"mend\": %s, \"text\": ",
                rf_dataset_line(r->data, f->rows[i]), i < f->n_good ? "false" : "true");
         json_put_string(stdout, text, len);
         fputs(", \"label\": ", stdout);
@@ -178,13 +189,15 @@ void check_put_json(const check_result *r)
 static rf_status add_row(const check_result *r, const rf_finding *f, size_t row,
                          rf_buffer *line, rf_error *err)
 {
-    char number[32];
+    char number[RF_PATH_MAX + 32];
     size_t len;
     const char *text = rf_dataset_text(r->data, row, &len), *label = label_of(r, row);
     const char *kind = rf_finding_name(f->kind, NULL);
     const char *suggestion =
         f->suggested == SIZE_MAX ? f->fix : label_at(r, f->suggested);
-    snprintf(number, sizeof number, "%zu", rf_dataset_line(r->data, row));
+    snprintf(number, sizeof number, "%s%s%zu",
+             r->several ? rf_dataset_file(r->data, row) : "", r->several ? ":" : "",
+             rf_dataset_line(r->data, row));
     rf_buffer_clear(line);
     rf_status st = tsv_add_field(line, number, strlen(number), '\t', err);
     if (st == RF_OK)

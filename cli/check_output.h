@@ -6,6 +6,7 @@
 
 typedef struct check_result {
     const char *path; /* of the data */
+    bool several;     /* files, so that a line alone says too little */
     const rf_dataset *data;
     const rf_findings *found;
     size_t limit; /* findings of a kind; SIZE_MAX: all */

@@ -13,7 +13,8 @@
 #define SHOWN 10 /* findings of a kind, as text */
 
 typedef struct check_request {
-    const char *path, *tsv;
+    const char *paths[DATA_FILES], *tsv;
+    size_t n_paths;
     data_options data;
     rf_check_options o;
     text_list open_labels, ignore;
@@ -143,7 +144,7 @@ static rf_status warn_dropped(const rf_dataset *data, const char *name, rf_error
 
 static rf_status check(check_request *r, bool *any, rf_error *err)
 {
-    if (command_would_overwrite(r->tsv, r->path))
+    if (data_would_be_overwritten(r->tsv, r->paths, r->n_paths))
         return rf_fail(err, RF_ERR_ARG, 0,
                        "%s: the table would overwrite this file; wanted another name "
                        "after --tsv",
@@ -151,14 +152,18 @@ static rf_status check(check_request *r, bool *any, rf_error *err)
     rf_status st = r->tsv ? command_can_write(r->tsv, err) : RF_OK;
     if (st != RF_OK)
         return st;
-    const char *name = strcmp(r->path, "-") == 0 ? "standard input" : r->path;
-    check_result result = {.path = name};
-    rf_dataset *data = data_options_read(&r->data, r->path, err);
+    char name[DATA_NAME];
+    check_result result = {.path = data_name(name, r->paths, r->n_paths)};
+    if (!r->data.encoding) /* what is not UTF-8 is a finding */
+        r->data.encoding = "bytes";
+    rf_dataset *data = data_options_read(&r->data, r->paths, r->n_paths, err);
     rf_findings *found = data ? rf_check(data, &r->o, err) : NULL;
     screen_progress_end();
     st = found ? RF_OK : err->code;
     if (found) {
         result.data = data;
+        result.several = strcmp(rf_dataset_file(data, 0),
+                                rf_dataset_file(data, rf_dataset_rows(data) - 1)) != 0;
         result.found = found;
         *any = rf_findings_count(found) > 0;
         st = r->data.raw_tsv ? warn_dropped(data, name, err) : RF_OK;
@@ -174,15 +179,15 @@ static int run_check(const command *self, int argc, char **argv)
 {
     check_request r;
     option options[CHECK_OPTIONS];
-    size_t n;
     bool any = false;
     list_options(&r, options);
-    switch (options_parse(self, options, CHECK_OPTIONS, argc, argv, &r.path, 1, &n)) {
+    switch (options_parse(self, options, CHECK_OPTIONS, argc, argv, r.paths, DATA_FILES,
+                          &r.n_paths)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
     }
-    if (!r.path) {
+    if (r.n_paths == 0) {
         screen_complain("check: no data (see ringfence check --help)");
         return EXIT_USAGE;
     }
@@ -200,11 +205,10 @@ static int run_check(const command *self, int argc, char **argv)
 
 const command command_check = {
     .name = "check",
-    .synopsis = "DATA [OPTIONS]",
+    .synopsis = "DATA... [OPTIONS]",
     .summary = "Find what to mend in labelled data before training on it.",
     .details =
-        "DATA is a file of texts and labels as for ringfence train. Kinds of "
-        "findings:\n\n"
+        "DATA: files of texts and labels, as for ringfence train. Kinds of findings:\n\n"
         "swapped-columns: texts and labels have changed places.\n\n"
         "encoding: characters that a wrong encoding has spoiled.\n\n"
         "empty-text: nothing but white space.\n\n"

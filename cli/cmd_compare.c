@@ -12,8 +12,9 @@
 #define OWN_OPTIONS 4
 
 typedef struct compare_request {
-    const char *paths[3]; /* A, B, TEST */
-    const char *html;     /* NULL: no page */
+    const char *paths[2 + DATA_FILES]; /* A, B, TEST... */
+    size_t n_paths;
+    const char *html; /* NULL: no page */
     bool json, all;
     size_t threads;
     data_options data;
@@ -28,11 +29,10 @@ static const char *file_name(const char *path)
 static rf_status write_page(const compare_request *r, const compare_output *o,
                             rf_error *err)
 {
-    char title[3 * RF_PATH_MAX];
+    char title[3 * DATA_NAME], name[DATA_NAME];
     rf_report_options options = rf_report_options_default();
     snprintf(title, sizeof title, "%s and %s on %s", file_name(r->paths[0]),
-             file_name(r->paths[1]),
-             strcmp(r->paths[2], "-") == 0 ? "standard input" : file_name(r->paths[2]));
+             file_name(r->paths[1]), data_title(name, r->paths + 2, r->n_paths - 2));
     options.title = title;
     return rf_report_comparison(o->c, o->data, o->names, &options, r->html, err);
 }
@@ -72,10 +72,13 @@ static rf_status compare(const compare_request *r, rf_error *err)
     rf_model *models[2] = {rf_model_load(r->paths[0], err), NULL};
     if (models[0])
         models[1] = rf_model_load(r->paths[1], err);
-    rf_dataset *data =
-        models[1] ? data_options_read_test(&r->data, r->paths[2], models[0], err) : NULL;
+    char name[DATA_NAME];
+    rf_dataset *data = models[1] ? data_options_read_test(&r->data, r->paths + 2,
+                                                          r->n_paths - 2, models[0], err)
+                                 : NULL;
     if (data)
-        data_options_check_labels(data, r->paths[2], models[1]);
+        data_options_check_labels(data, data_name(name, r->paths + 2, r->n_paths - 2),
+                                  models[1]);
     st = data ? compare_models(r, models, data, err) : err->code;
     rf_dataset_free(data);
     rf_model_free(models[1]);
@@ -115,38 +118,37 @@ static int run_compare(const command *self, int argc, char **argv)
 {
     compare_request r = {0};
     option options[OWN_OPTIONS + DATA_OPTIONS];
-    size_t n;
     list_options(&r, options);
     switch (options_parse(self, options, OWN_OPTIONS + DATA_OPTIONS, argc, argv, r.paths,
-                          3, &n)) {
+                          2 + DATA_FILES, &r.n_paths)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
     }
-    if (n != 3) {
+    if (r.n_paths < 3) {
         screen_complain("%s: wanted A, B (models) and TEST (a file, or - for standard "
                         "input)",
                         self->name);
         return EXIT_USAGE;
     }
-    for (size_t i = 0; i < 3; i++)
-        if (command_would_overwrite(r.html, r.paths[i])) {
-            screen_complain("%s: the page would overwrite %s; wanted another name after "
-                            "--html",
-                            self->name, r.html);
-            return EXIT_USAGE;
-        }
+    if (data_would_be_overwritten(r.html, r.paths, r.n_paths)) {
+        screen_complain("%s: the page would overwrite %s; wanted another name after "
+                        "--html",
+                        self->name, r.html);
+        return EXIT_USAGE;
+    }
     rf_error err = {0};
     return compare(&r, &err) == RF_OK ? command_finish() : command_failed(&err);
 }
 
 const command command_compare = {
     .name = "compare",
-    .synopsis = "A B TEST [OPTIONS]",
+    .synopsis = "A B TEST... [OPTIONS]",
     .summary = "Compare two models on the same labelled texts.",
     .details =
-        "A and B are models. TEST is a file of texts and their labels, as train reads\n"
-        "it, or - for standard input. A label that a model does not know is open for\n"
+        "A and B are models. TEST is one or more files of texts and their labels, as\n"
+        "train reads them, or - for standard input. A label that a model does not know "
+        "is open for\n"
         "that model.\n\n"
         "Shows what B does better or worse than A: accuracy and F1 as eval gives them,\n"
         "known texts that were called open (of the texts whose label both models know)\n"

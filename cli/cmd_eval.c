@@ -299,7 +299,7 @@ static rf_status evaluate(result *r, const rf_session_options *o, const rf_datas
 
 static int run_eval(const command *self, int argc, char **argv)
 {
-    const char *paths[2] = {0};
+    const char *paths[1 + DATA_FILES] = {0};
     rf_session_options o = rf_session_options_default();
     int precision = 0;
     size_t n;
@@ -343,13 +343,13 @@ static int run_eval(const command *self, int argc, char **argv)
     };
     data_options_list(&d, options + OWN_OPTIONS);
     switch (options_parse(self, options, sizeof options / sizeof options[0], argc, argv,
-                          paths, 2, &n)) {
+                          paths, 1 + DATA_FILES, &n)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
     }
-    if (n != 2) {
-        screen_complain("%s: wanted MODEL and TEST (a file, or - for standard input)",
+    if (n < 2) {
+        screen_complain("%s: wanted MODEL and TEST (files, or - for standard input)",
                         self->name);
         return EXIT_USAGE;
     }
@@ -357,7 +357,8 @@ static int run_eval(const command *self, int argc, char **argv)
         return EXIT_USAGE;
     rf_error err = {0};
     rf_model *model = rf_model_load(paths[0], &err);
-    rf_dataset *data = model ? data_options_read_test(&d, paths[1], model, &err) : NULL;
+    rf_dataset *data =
+        model ? data_options_read_test(&d, paths + 1, n - 1, model, &err) : NULL;
     result r = {.model = model, .fence = fence};
     o.precision = precision_of(precision);
     rf_status st = data ? evaluate(&r, &o, data, &err) : err.code;
@@ -378,11 +379,11 @@ static int run_eval(const command *self, int argc, char **argv)
 
 const command command_eval = {
     .name = "eval",
-    .synopsis = "MODEL TEST [OPTIONS]",
+    .synopsis = "MODEL TEST... [OPTIONS]",
     .summary = "Measure a model on labelled texts, open ones among them.",
     .details =
-        "TEST is a file of texts and their labels, as train reads it, or - for standard\n"
-        "input. Every label that the model does not know counts as open.\n\n"
+        "TEST is one or more files of texts and their labels, as train reads them, or -\n"
+        "for standard input. Every label that the model does not know counts as open.\n\n"
         "F1 of a class is the harmonic mean of precision and recall. F1-known is its\n"
         "mean over the model's classes, F1-open is the F1 of open, and F1 the mean over\n"
         "both. F1-tested is the mean over the classes that TEST has, open included. MCC\n"

@@ -14,7 +14,8 @@
 #define OWN_OPTIONS 8
 
 typedef struct fence_request {
-    const char *paths[2]; /* model, labelled rows */
+    const char *paths[1 + DATA_FILES]; /* model, labelled rows */
+    size_t n_paths;
     const char *output;
     int best; /* as chosen: rf_fence_best; -1: not given */
     bool json;
@@ -93,7 +94,7 @@ static const char *wrong_options(const fence_request *r)
         return "wanted MODEL, LABELLED (a file, or - for standard input) and -o NEW";
     if (strcmp(r->output, "-") == 0)
         return "a model cannot be written to standard output; wanted -o NEW";
-    if (command_would_overwrite(r->output, r->paths[1]))
+    if (data_would_be_overwritten(r->output, r->paths + 1, r->n_paths - 1))
         return "the model would overwrite LABELLED; wanted another name after -o";
     if (budget && r->best >= 0)
         return "--best is for fences without a budget: --max-false-accept and "
@@ -205,8 +206,9 @@ static int move_fences(fence_request *r)
     if (command_can_write(r->output, &err) != RF_OK)
         return command_failed(&err);
     rf_model *model = rf_model_load(r->paths[0], &err);
-    rf_dataset *rows =
-        model ? data_options_read_test(&r->data, r->paths[1], model, &err) : NULL;
+    rf_dataset *rows = model ? data_options_read_test(&r->data, r->paths + 1,
+                                                      r->n_paths - 1, model, &err)
+                             : NULL;
     rf_status st =
         rows ? rf_model_move_fences(model, rows, &r->o, &result, &err) : err.code;
     screen_progress_end();
@@ -225,10 +227,9 @@ static int run_fence(const command *self, int argc, char **argv)
 {
     fence_request r;
     option options[OWN_OPTIONS + DATA_OPTIONS];
-    size_t n;
     list_options(&r, options);
     switch (options_parse(self, options, sizeof options / sizeof options[0], argc, argv,
-                          r.paths, 2, &n)) {
+                          r.paths, 1 + DATA_FILES, &r.n_paths)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
@@ -243,11 +244,12 @@ static int run_fence(const command *self, int argc, char **argv)
 
 const command command_fence = {
     .name = "fence",
-    .synopsis = "MODEL LABELLED -o NEW [OPTIONS]",
+    .synopsis = "MODEL LABELLED... -o NEW [OPTIONS]",
     .summary = "Place the fences of a model by labelled texts, in seconds.",
     .details =
-        "LABELLED is a file of texts and their labels, as train reads it, or - for\n"
-        "standard input: texts that MODEL was not trained on, as they come, open ones\n"
+        "LABELLED is one or more files of texts and their labels, as train reads them,\n"
+        "or - for standard input: texts that MODEL was not trained on, as they come, "
+        "open ones\n"
         "among them. Every label that the model does not know counts as open. Nothing "
         "is\n"
         "trained: the fences of MODEL move to where these texts want them, confidence "

@@ -22,19 +22,20 @@ static const char *file_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static int write_report(const char *const paths[2], const char *output,
+static int write_report(const char *const *paths, size_t n, const char *output,
                         const data_options *d, rf_report_options *o)
 {
     rf_error err = {0};
-    char title[2 * RF_PATH_MAX];
+    char title[2 * DATA_NAME], name[DATA_NAME];
     snprintf(title, sizeof title, "%s on %s", file_name(paths[0]),
-             strcmp(paths[1], "-") == 0 ? "standard input" : file_name(paths[1]));
+             data_title(name, paths + 1, n - 1));
     o->title = o->title ? o->title : title;
     o->progress = show_progress;
     if (command_can_write(output, &err) != RF_OK)
         return command_failed(&err);
     rf_model *model = rf_model_load(paths[0], &err);
-    rf_dataset *data = model ? data_options_read_test(d, paths[1], model, &err) : NULL;
+    rf_dataset *data =
+        model ? data_options_read_test(d, paths + 1, n - 1, model, &err) : NULL;
     rf_status st = data ? rf_report_model(model, data, o, output, &err) : err.code;
     screen_progress_end();
     rf_dataset_free(data);
@@ -44,7 +45,7 @@ static int write_report(const char *const paths[2], const char *output,
 
 static int run_report(const command *self, int argc, char **argv)
 {
-    const char *paths[2] = {0}, *output = NULL;
+    const char *paths[1 + DATA_FILES] = {0}, *output = NULL;
     size_t n, seed = 0;
     data_options d = {0};
     rf_report_options o = rf_report_options_default();
@@ -85,34 +86,33 @@ static int run_report(const command *self, int argc, char **argv)
     };
     data_options_list(&d, options + OWN_OPTIONS);
     switch (options_parse(self, options, sizeof options / sizeof options[0], argc, argv,
-                          paths, 2, &n)) {
+                          paths, 1 + DATA_FILES, &n)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
     }
-    if (n != 2 || !output) {
+    if (n < 2 || !output) {
         screen_complain(
             "%s: wanted MODEL, TEST (a file, or - for standard input) and -o FILE",
             self->name);
         return EXIT_USAGE;
     }
-    if (command_would_overwrite(output, paths[0]) ||
-        command_would_overwrite(output, paths[1])) {
+    if (data_would_be_overwritten(output, paths, n)) {
         screen_complain("%s: the page would overwrite %s; wanted another name after -o",
                         self->name, output);
         return EXIT_USAGE;
     }
     o.seed = seed;
-    return write_report(paths, output, &d, &o);
+    return write_report(paths, n, output, &d, &o);
 }
 
 const command command_report = {
     .name = "report",
-    .synopsis = "MODEL TEST -o FILE [OPTIONS]",
+    .synopsis = "MODEL TEST... -o FILE [OPTIONS]",
     .summary = "Write a page about a model and its results on labelled texts.",
     .details =
-        "TEST is a file of texts and their labels, as train reads it, or - for standard\n"
-        "input. Every label that the model does not know counts as open.\n\n"
+        "TEST is one or more files of texts and their labels, as train reads them, or -\n"
+        "for standard input. Every label that the model does not know counts as open.\n\n"
         "The page is one self-contained HTML file: figures with explanations, margins "
         "of\n"
         "known and open texts, a map of the texts, every class, the worst confusions,\n"

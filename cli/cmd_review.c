@@ -10,12 +10,13 @@
 #include <string.h>
 #include <strings.h>
 
-#define OWN_OPTIONS 6
+#define OWN_OPTIONS 5
 #define SHOWN_GROUPS 12
 
 typedef struct review_request {
     const char *paths[2]; /* MODEL, TEXTS */
-    const char *output, *column, *title;
+    const char *output, *title;
+    data_options data;
     rf_review_options o;
 } review_request;
 
@@ -80,7 +81,7 @@ static rf_status make_review(review_request *r, rf_error *err)
     rf_model *model = rf_model_load(r->paths[0], err);
     if (!model)
         return err->code;
-    st = text_input_read(&in, r->paths[1], r->column, err);
+    st = text_input_read(&in, r->paths[1], &r->data, err);
     train_progress_catch_signals();
     r->o.progress = show_progress;
     rf_review *review =
@@ -111,7 +112,7 @@ static int run_review(const command *self, int argc, char **argv)
 {
     review_request r = {.o = rf_review_options_default()};
     size_t n;
-    const option options[OWN_OPTIONS] = {
+    option options[OWN_OPTIONS + DATA_OPTIONS] = {
         {.name = "output",
          .letter = 'o',
          .kind = OPTION_TEXT,
@@ -119,12 +120,6 @@ static int run_review(const command *self, int argc, char **argv)
          .arg = "FILE",
          .help = "Where to write the review (required): .html a page, .tsv a table to "
                  "edit, .jsonl objects; - prints the table."},
-        {.name = "text-column",
-         .kind = OPTION_TEXT,
-         .value = &r.column,
-         .arg = "C",
-         .help = "Column or key of the texts in a .tsv, .csv or .jsonl file (default: a "
-                 "usual name such as \"text\")."},
         {.name = "min-texts",
          .kind = OPTION_SIZE,
          .value = &r.o.min_texts,
@@ -153,7 +148,9 @@ static int run_review(const command *self, int argc, char **argv)
          .min = 1,
          .max = RF_MAX_THREADS},
     };
-    switch (options_parse(self, options, OWN_OPTIONS, argc, argv, r.paths, 2, &n)) {
+    data_options_list(&r.data, options + OWN_OPTIONS);
+    switch (options_parse(self, options, OWN_OPTIONS + DATA_OPTIONS, argc, argv, r.paths,
+                          2, &n)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
@@ -177,9 +174,9 @@ const command command_review = {
     .synopsis = "MODEL TEXTS -o FILE [OPTIONS]",
     .summary = "Group the texts that a model rejects, to find new classes.",
     .details =
-        "TEXTS is a file with one text per line, as predict reads it, or - for standard\n"
-        "input; of a .jsonl, .tsv or .csv file the column of the texts is read, and a\n"
-        "table needs a first line with names.\n\n"
+        "TEXTS is a file with one text per line, or - for standard input; of a table or\n"
+        "another format that is recognised, the texts are read. A table needs a first\n"
+        "line with names.\n\n"
         "Texts that MODEL rejects, or accepts with little confidence, are put into\n"
         "groups of one topic each; how many there are is found. Equal and nearly equal\n"
         "texts count once, with their number. Groups come in the order of what looking\n"

@@ -94,8 +94,9 @@ static int run_train(const command *self, int argc, char **argv)
     train_job j = {0};
     train_request *ask = &j.in.ask;
     option options[TRAIN_OPTIONS_MAX];
-    size_t n, n_options = train_options_list(ask, NULL, options);
-    switch (options_parse(self, options, n_options, argc, argv, &ask->data_path, 1, &n)) {
+    size_t n_options = train_options_list(ask, NULL, options);
+    switch (options_parse(self, options, n_options, argc, argv, ask->data_paths,
+                          DATA_FILES, &ask->n_data)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
@@ -115,7 +116,7 @@ static int run_train(const command *self, int argc, char **argv)
 
 const command command_train = {
     .name = "train",
-    .synopsis = "DATA -o MODEL [OPTIONS]",
+    .synopsis = "DATA... -o MODEL [OPTIONS]",
     .summary = "Learn from labelled texts and write a model.",
     .details =
         "DATA is a file of texts and their labels, or - for standard input: TSV, CSV or\n"

@@ -64,13 +64,13 @@ static size_t list_options(tune_job *j, option out[TRAIN_OPTIONS_MAX + 2])
 static const char *wrong_options(const tune_job *j)
 {
     const train_request *r = &j->in.ask;
-    if (!r->data_path)
+    if (r->n_data == 0)
         return "which data? Wanted DATA: a file, or - for standard input";
     if (!r->output)
         return "no output file; wanted -o FILE";
     if (strcmp(r->output, "-") == 0)
         return "settings cannot be written to standard output; wanted -o FILE";
-    if (strcmp(r->data_path, "-") == 0 && r->dev_path && strcmp(r->dev_path, "-") == 0)
+    if (train_options_stdins(r) > 1)
         return "only one of DATA and --dev can be standard input";
     return NULL;
 }
@@ -121,8 +121,9 @@ static int run_tune(const command *self, int argc, char **argv)
     tune_job j = {0};
     train_request *ask = &j.in.ask;
     option options[TRAIN_OPTIONS_MAX + 2];
-    size_t n, n_options = list_options(&j, options);
-    switch (options_parse(self, options, n_options, argc, argv, &ask->data_path, 1, &n)) {
+    size_t n_options = list_options(&j, options);
+    switch (options_parse(self, options, n_options, argc, argv, ask->data_paths,
+                          DATA_FILES, &ask->n_data)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
@@ -142,7 +143,7 @@ static int run_tune(const command *self, int argc, char **argv)
 
 const command command_tune = {
     .name = "tune",
-    .synopsis = "DATA -o FILE [OPTIONS]",
+    .synopsis = "DATA... -o FILE [OPTIONS]",
     .summary = "Choose settings for labelled texts, to train with later.",
     .details =
         "DATA is labelled texts, as ringfence train reads them. Trainings that hide "

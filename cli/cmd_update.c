@@ -16,7 +16,8 @@
 #define EDITS_MAX (4 * TEXTS_MAX)
 
 typedef struct update_job {
-    const char *paths[2]; /* MODEL, and NEW or NULL */
+    const char *paths[1 + DATA_FILES]; /* MODEL, and NEW or nothing */
+    size_t n_paths;
     const char *output, *dev_path;
     text_list removed, renamed, merged;
     data_options data;
@@ -103,11 +104,11 @@ static rf_status read_input(update_job *j, rf_error *err)
     if (!j->before)
         return err->code;
     st = read_edits(j, err);
-    if (st == RF_OK && j->paths[1] &&
-        !(j->rows = data_options_read(&j->data, j->paths[1], err)))
+    if (st == RF_OK && j->n_paths > 1 &&
+        !(j->rows = data_options_read(&j->data, j->paths + 1, j->n_paths - 1, err)))
         st = err->code;
     if (st == RF_OK && j->dev_path &&
-        !(j->dev = data_options_read(&j->data, j->dev_path, err)))
+        !(j->dev = data_options_read(&j->data, &j->dev_path, 1, err)))
         st = err->code;
     return st;
 }
@@ -151,7 +152,7 @@ static const char *what_is_wrong(const update_job *j, size_t n)
         return "wanted MODEL, perhaps NEW (a file, or - for standard input), and -o FILE";
     if (n == 1 && j->removed.n + j->renamed.n + j->merged.n == 0)
         return "nothing to do: wanted NEW rows, --remove-class, --rename or --merge";
-    if (command_would_overwrite(j->output, j->paths[1]) ||
+    if ((n > 1 && data_would_be_overwritten(j->output, j->paths + 1, n - 1)) ||
         command_would_overwrite(j->output, j->dev_path))
         return "the model would overwrite the data; wanted another name after -o";
     return NULL;
@@ -160,7 +161,6 @@ static const char *what_is_wrong(const update_job *j, size_t n)
 static int run_update(const command *self, int argc, char **argv)
 {
     update_job j = {.o = rf_update_options_default()};
-    size_t n;
     option options[OWN_OPTIONS + DATA_OPTIONS] = {
         {.name = "output",
          .letter = 'o',
@@ -209,12 +209,12 @@ static int run_update(const command *self, int argc, char **argv)
     };
     data_options_list(&j.data, options + OWN_OPTIONS);
     switch (options_parse(self, options, sizeof options / sizeof options[0], argc, argv,
-                          j.paths, 2, &n)) {
+                          j.paths, 1 + DATA_FILES, &j.n_paths)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
     }
-    const char *wrong = what_is_wrong(&j, n);
+    const char *wrong = what_is_wrong(&j, j.n_paths);
     if (wrong) {
         screen_complain("%s: %s", self->name, wrong);
         return EXIT_USAGE;
@@ -226,10 +226,10 @@ static int run_update(const command *self, int argc, char **argv)
 
 const command command_update = {
     .name = "update",
-    .synopsis = "MODEL [NEW] -o FILE [OPTIONS]",
+    .synopsis = "MODEL [NEW...] -o FILE [OPTIONS]",
     .summary = "Learn more rows, labels and classes without training again.",
     .details =
-        "NEW is a file of texts and their labels, as train reads it, or - for standard\n"
+        "NEW: files of texts and their labels, as train reads them, or - for standard\n"
         "input: more rows of the classes of MODEL, rows of new classes, or rows of "
         "MODEL\n"
         "with another label. A text that MODEL keeps is relabelled, not counted twice\n"

@@ -5,6 +5,7 @@
 #define RF_CLI_TEXT_INPUT_H
 
 #include "base/buffer.h"
+#include "data_options.h"
 
 typedef struct text_input {
     rf_buffer bytes; /* all texts, one after another */
@@ -14,10 +15,9 @@ typedef struct text_input {
     size_t n;
 } text_input;
 
-/* path "-" is standard input. The lines of a file, as predict reads them; of .jsonl the
- * key, and of .tsv and .csv the column `column`, or one of a usual name if that is NULL.
- * On failure there is nothing to release. */
-rf_status text_input_read(text_input *in, const char *path, const char *column,
+/* path "-" is standard input. The lines of a file, or the texts of another format, which
+ * is recognised or told by d. On failure there is nothing to release. */
+rf_status text_input_read(text_input *in, const char *path, const data_options *d,
                           rf_error *err);
 void text_input_release(text_input *in); /* accepts a zeroed struct */
 

@@ -174,15 +174,23 @@ static bool is_stdin(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+size_t train_options_stdins(const train_request *r)
+{
+    size_t n = (size_t)is_stdin(r->dev_path) + (size_t)is_stdin(r->open_path);
+    for (size_t i = 0; i < r->n_data; i++)
+        n += (size_t)is_stdin(r->data_paths[i]);
+    return n;
+}
+
 const char *train_options_wrong(const train_request *r)
 {
-    if (!r->data_path)
+    if (r->n_data == 0)
         return "which data? Wanted DATA: a file, or - for standard input";
     if (!r->output)
         return "no output file; wanted -o MODEL";
     if (is_stdin(r->output))
         return "a model cannot be written to standard output; wanted -o MODEL";
-    if (is_stdin(r->data_path) + is_stdin(r->dev_path) + is_stdin(r->open_path) > 1)
+    if (train_options_stdins(r) > 1)
         return "only one of DATA, --dev and --open-texts can be standard input";
     if (r->o.resume && !r->o.checkpoint)
         return "--resume needs --checkpoint DIR";

@@ -6,7 +6,9 @@
 #include "settings_options.h"
 
 typedef struct train_request {
-    const char *data_path, *dev_path, *output, *log_path, *open_path, *settings_path;
+    const char *data_paths[DATA_FILES];
+    size_t n_data;
+    const char *dev_path, *output, *log_path, *open_path, *settings_path;
     data_options data;
     rf_train_options o;
     rf_save_options save;
@@ -35,5 +37,8 @@ rf_status train_options_finish(train_request *r, rf_error *err);
 
 /* What is wrong with the options taken together, NULL if nothing is. */
 const char *train_options_wrong(const train_request *r);
+
+/* How many of its inputs are standard input. */
+size_t train_options_stdins(const train_request *r);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/plural.h"
+#include "data_options.h"
 #include "json_text.h"
 #include "screen.h"
 #include "tuning_text.h"
@@ -114,6 +115,8 @@ static void warn_open_labels(data_warnings *o, const rf_dataset *data)
 static void warn_suspicious(data_warnings *o, const rf_dataset *data,
                             const rf_data_summary *s, bool is_dev)
 {
+    if (s->swapped)
+        warn(o, DATA_SWAPPED, s->classes);
     if (s->conflicts > 0)
         warn_conflicts(o, data, s);
     if (s->few > 0 && !is_dev)
@@ -169,8 +172,6 @@ rf_status train_report_data(train_progress *p, const char *path, const rf_datase
     rf_status st = rf_dataset_summarize(data, &s, err);
     if (st != RF_OK)
         return st;
-    if (strcmp(path, "-") == 0)
-        path = "standard input";
     if (train_progress_begin(p, train ? "dev" : "data")) {
         fprintf(p->log,
                 ", \"rows\": %zu, \"classes\": %zu, \"smallest\": %zu, \"largest\": %zu, "

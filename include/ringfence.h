@@ -616,10 +616,19 @@ RF_API rf_status rf_settings_from_json(const char *json, size_t len, const char 
  * data", for how files are read. */
 
 typedef enum rf_data_format {
-    RF_DATA_AUTO = 0,  /* by the file's name (.tsv .csv .jsonl), else by its first line */
-    RF_DATA_TSV = 1,   /* quoted as CSV is, unless raw_tsv */
-    RF_DATA_CSV = 2,   /* RFC 4180 */
-    RF_DATA_JSONL = 3, /* one object per line */
+    RF_DATA_AUTO = 0,      /* by the file's content and name */
+    RF_DATA_TSV = 1,       /* quoted as CSV is, unless raw_tsv */
+    RF_DATA_CSV = 2,       /* RFC 4180; also with ; | or tabs, as the first rows show */
+    RF_DATA_JSONL = 3,     /* one object per line */
+    RF_DATA_JSON = 4,      /* an array of rows, an object of such arrays or of columns */
+    RF_DATA_FASTTEXT = 5,  /* __label__x text */
+    RF_DATA_RASA_YAML = 6, /* Rasa's nlu.yml */
+    RF_DATA_RASA_MD = 7,   /* and its older nlu.md */
+    RF_DATA_LUIS = 8,      /* an export of LUIS or of CLU, its successor */
+    RF_DATA_SNIPS = 9,     /* a data set of Snips NLU */
+    RF_DATA_DIALOGFLOW = 10, /* an export of Dialogflow ES or CX, a directory or zip */
+    RF_DATA_FOLDERS = 11,    /* a directory or zip of class/name.txt, a text each */
+    RF_DATA_LINES = 12,      /* a text per line, without labels */
 } rf_data_format;
 
 typedef enum rf_data_header {
@@ -629,18 +638,29 @@ typedef enum rf_data_header {
     RF_HEADER_NO = 2,
 } rf_data_header;
 
-/* A column is a name (case does not count) or a number from 1; in JSON Lines it is always
- * a key. NULL: known by its usual name (text, sentence, utterance, query, question,
+/* A column is a name (case does not count) or a number from 1; in JSON it is always a
+ * key. NULL: known by its usual name (text, sentence, utterance, query, question,
  * message; label, intent, class, category), else, of just two columns, the one that is
  * left, text first. Of more than two, none is guessed: RF_ERR_FORMAT asks for it. */
 typedef struct rf_data_options {
     size_t struct_size;
     rf_data_format format;
-    rf_data_header header; /* JSON Lines have none */
+    rf_data_header header; /* of formats with columns in a fixed order */
     const char *text_column;
     const char *label_column;
     bool raw_tsv; /* quotes are plain characters; rows with another number of fields than
                    * the first are dropped and counted (the published protocol) */
+    bool skip_bad_rows; /* rows that cannot be read are left out and counted */
+    bool texts_only;    /* labels are not needed; a file of unknown format has a text per
+                         * line, and a table must have a header or say that it has none */
+    char delimiter;     /* of CSV; 0: found */
+    const char *encoding; /* NULL: UTF-8, and anything else is refused. "latin1", "utf-16"
+                           * or another that iconv knows: converted. "bytes": texts are
+                           * taken as they are */
+    const char *part;    /* which parts of a file are read, separated by commas, or "all";
+                          * NULL: there must be just one */
+    size_t max_unpacked; /* bytes of packed data after unpacking, and of a file that is
+                          * read as a whole; 0: 1 GiB */
 } rf_data_options;
 
 RF_API void rf_data_options_init(rf_data_options *options, size_t struct_size);
@@ -651,16 +671,17 @@ static inline rf_data_options rf_data_options_default(void)
     return options;
 }
 
-/* Reads a whole file; path NULL or "-" is standard input. gzip and zstd are recognised by
- * their content; a BOM, CRLF and empty lines are handled. An error names the file, the
- * line (err->pos), what was found and what was wanted. A file without rows is an error.
+/* Reads a whole file, or a directory or zip with many; path NULL or "-" is standard
+ * input. gzip and zstd are recognised by their content; a BOM, CRLF and empty lines are
+ * handled. An error names the file, the line (err->pos), what was found and what was
+ * wanted. A file without rows is an error. ringfence_data.h reads several files, and all
+ * columns.
  */
 RF_API rf_dataset *rf_dataset_read(const char *path, const rf_data_options *options,
                                    rf_error *err);
 
-/* Texts without labels, one per line (of a file whose name ends in .tsv, .csv or .jsonl,
- * also .gz: the text column of its rows); every row gets the label "open". For methods
- * that train on open texts. */
+/* Texts without labels: lines, or the texts of any other format; every row gets the label
+ * "open". Empty lines are left out. For methods that train on open texts. */
 RF_API rf_dataset *rf_dataset_read_texts(const char *path, rf_error *err);
 
 /* An empty set, to be filled row by row; rows can also be added to a set that was read. A
@@ -699,6 +720,10 @@ typedef struct rf_data_summary {
     size_t conflict_row;      /* one of them, valid if conflicts > 0 */
     size_t conflict_with;     /* the row it disagrees with */
     size_t few;               /* classes with fewer than 5 rows */
+    size_t skipped;           /* rows that skip_bad_rows left out */
+    const char *skipped_why;  /* the first of these; lives as long as the data */
+    bool swapped;             /* labels are longer and more varied than texts: it seems
+                               * that the columns have changed places */
 } rf_data_summary;
 
 RF_API rf_status rf_dataset_summarize(const rf_dataset *data, rf_data_summary *out,

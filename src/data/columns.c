@@ -164,13 +164,15 @@ static rf_status choose_both(rf_columns *c, const search *s, const rf_data_optio
                     N_LABEL_NAMES, &c->label);
     if (st != RF_OK)
         return st;
-    if (by_elimination && s->n == 2) {
+    if (o->texts_only && s->n == 1 && c->text == NONE)
+        c->text = 0;
+    if (by_elimination && s->n == 2 && !o->texts_only) {
         if (c->text == NONE)
             c->text = c->label == 0 ? 1 : 0;
         if (c->label == NONE)
             c->label = c->text == 0 ? 1 : 0;
     }
-    if (c->text == NONE || c->label == NONE) {
+    if (c->text == NONE || (c->label == NONE && !o->texts_only)) {
         list_names(s, have);
         return rf_fail(s->err, RF_ERR_FORMAT, s->line,
                        "%s: which of the %zu %s holds the %s? Give its name%s; found %s",
@@ -184,6 +186,17 @@ static rf_status choose_both(rf_columns *c, const search *s, const rf_data_optio
     return RF_OK;
 }
 
+/* A header is not a text, and must not be taken for one. */
+static rf_status unsure(const search *s)
+{
+    char have[200];
+    list_names(s, have);
+    return rf_fail(s->err, RF_ERR_FORMAT, s->line,
+                   "%s: which column holds the texts? Give --text-column NAME, or "
+                   "--header no if this line is a row; found %s",
+                   s->place, have);
+}
+
 rf_status rf_columns_of_record(rf_columns *c, const rf_field *fields, size_t n,
                                const rf_data_options *o, const char *place, size_t line,
                                rf_error *err)
@@ -195,11 +208,18 @@ rf_status rf_columns_of_record(rf_columns *c, const rf_field *fields, size_t n,
                        RF_MAX_COLUMNS);
     bool by_name = (o->text_column && !is_number(o->text_column)) ||
                    (o->label_column && !is_number(o->label_column));
-    c->header = o->header == RF_HEADER_YES ||
-                (o->header == RF_HEADER_AUTO &&
-                 (by_name || (has_usual(fields, n, text_names, N_TEXT_NAMES) &&
-                              has_usual(fields, n, label_names, N_LABEL_NAMES))));
+    bool usual = has_usual(fields, n, text_names, N_TEXT_NAMES) &&
+                 (o->texts_only || has_usual(fields, n, label_names, N_LABEL_NAMES));
+    c->header =
+        o->header == RF_HEADER_YES || (o->header == RF_HEADER_AUTO && (by_name || usual));
+    if (o->texts_only && o->header == RF_HEADER_AUTO && !c->header)
+        return unsure(&s);
     return choose_both(c, &s, o, true, c->header, true);
+}
+
+bool rf_column_is_text(rf_field name)
+{
+    return has_usual(&name, 1, text_names, N_TEXT_NAMES);
 }
 
 rf_status rf_columns_of_keys(rf_columns *c, const rf_field *keys, size_t n,

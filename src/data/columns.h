@@ -9,8 +9,10 @@
 
 #include "data/records.h"
 
+#define RF_MAX_KEY 255 /* bytes of a key that holds texts or labels */
+
 typedef struct rf_columns {
-    size_t text, label; /* from 0 */
+    size_t text, label; /* from 0; label is SIZE_MAX if only texts are wanted */
     bool header;        /* the first record holds names */
 } rf_columns;
 
@@ -24,5 +26,8 @@ rf_status rf_columns_of_record(rf_columns *c, const rf_field *fields, size_t n,
 rf_status rf_columns_of_keys(rf_columns *c, const rf_field *keys, size_t n,
                              const rf_data_options *options, const char *place,
                              size_t line, rf_error *err);
+
+/* Whether a name is usual for a text column. */
+bool rf_column_is_text(rf_field name);
 
 #endif

@@ -13,6 +13,7 @@ rf_dataset *rf_dataset_new(rf_error *err)
     }
     rf_buffer_init(&data->rows, SIZE_MAX / 4, "rows");
     rf_buffer_init(&data->lines, SIZE_MAX / 4, "lines");
+    rf_buffer_init(&data->files, SIZE_MAX / 4, "files");
     data->labels = rf_labels_new(err);
     if (!data->labels) {
         rf_dataset_free(data);
@@ -28,6 +29,7 @@ void rf_dataset_free(rf_dataset *data)
     rf_blocks_release(&data->texts);
     rf_buffer_release(&data->rows);
     rf_buffer_release(&data->lines);
+    rf_buffer_release(&data->files);
     rf_labels_free(data->labels);
     free(data);
 }
@@ -72,6 +74,49 @@ size_t rf_dataset_line(const rf_dataset *data, size_t row)
     return line_in(&runs[low], row);
 }
 
+/* ---- Files of rows ----------------------------------------------------------------- */
+
+static const rf_file_run *file_runs(const rf_dataset *data, size_t *n)
+{
+    *n = data->files.len / sizeof(rf_file_run);
+    return (const rf_file_run *)(const void *)data->files.data;
+}
+
+rf_status rf_dataset_set_file(rf_dataset *data, const char *name, rf_error *err)
+{
+    size_t n, size = name ? strlen(name) + 1 : 0;
+    rf_file_run run = {rf_dataset_rows(data), NULL};
+    const rf_file_run *runs = file_runs(data, &n);
+    if (n > 0 && !name == !runs[n - 1].name &&
+        (!name || strcmp(name, runs[n - 1].name) == 0))
+        return RF_OK;
+    if (name) {
+        char *copy = rf_blocks_reserve(&data->texts, size);
+        if (!copy)
+            return rf_fail_nomem(err, size, "the name of a file");
+        memcpy(copy, name, size);
+        rf_blocks_keep(&data->texts, size);
+        run.name = copy;
+    }
+    return rf_buffer_add(&data->files, &run, sizeof run, err);
+}
+
+const char *rf_dataset_file(const rf_dataset *data, size_t row)
+{
+    size_t low = 0, high;
+    const rf_file_run *runs = file_runs(data, &high);
+    if (row >= rf_dataset_rows(data) || high == 0 || runs[0].row > row)
+        return NULL;
+    while (high - low > 1) { /* the last run that begins at or before row */
+        size_t middle = low + (high - low) / 2;
+        if (runs[middle].row <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return runs[low].name;
+}
+
 /* ---- Rows -------------------------------------------------------------------------- */
 
 rf_status rf_dataset_add_at(rf_dataset *data, const char *text, size_t text_len,
@@ -110,7 +155,9 @@ rf_status rf_dataset_add_at(rf_dataset *data, const char *text, size_t text_len,
 rf_status rf_dataset_add(rf_dataset *data, const char *text, size_t text_len,
                          const char *label, size_t label_len, rf_error *err)
 {
-    return rf_dataset_add_at(data, text, text_len, label, label_len, 0, err);
+    rf_status st = rf_dataset_set_file(data, NULL, err);
+    return st == RF_OK ? rf_dataset_add_at(data, text, text_len, label, label_len, 0, err)
+                       : st;
 }
 
 size_t rf_dataset_rows(const rf_dataset *data)

@@ -11,6 +11,7 @@
 #include "data/blocks.h"
 #include "data/labels.h"
 #include "data/source.h"
+#include "ringfence_data.h"
 
 typedef struct rf_row {
     const char *text; /* NUL-terminated */
@@ -23,7 +24,8 @@ struct rf_dataset {
     rf_buffer rows;  /* [rows] of rf_row */
     rf_buffer lines; /* of rf_line_run */
     rf_labels *labels;
-    size_t dropped; /* rows that raw_tsv skipped */
+    rf_buffer files;  /* of rf_file_run */
+    rf_table_end end; /* what was left out */
 };
 
 /* From this row on, up to the next run, every row is one line further down: most files
@@ -32,10 +34,19 @@ typedef struct rf_line_run {
     size_t row, line;
 } rf_line_run;
 
+/* From this row on, up to the next run, rows are of this file. NULL: of none. */
+typedef struct rf_file_run {
+    size_t row;
+    const char *name; /* in texts */
+} rf_file_run;
+
 /* rf_dataset_add for a row that begins at this line of a file. */
 rf_status rf_dataset_add_at(rf_dataset *data, const char *text, size_t text_len,
                             const char *label, size_t label_len, size_t line,
                             rf_error *err);
+
+/* The rows that are added next are of this file, whose name is copied, or of none. */
+rf_status rf_dataset_set_file(rf_dataset *data, const char *name, rf_error *err);
 
 static inline const rf_row *rf_dataset_row(const rf_dataset *data, size_t row)
 {
@@ -46,8 +57,8 @@ static inline const rf_row *rf_dataset_row(const rf_dataset *data, size_t row)
 rf_dataset *rf_dataset_read_from(rf_source *source, const char *file_name,
                                  const rf_data_options *options, rf_error *err);
 
-/* The format by the extension of a file name, one for compression ignored; RF_DATA_AUTO
- * if it is unknown. name may be NULL. */
+/* The format that the ending of a file name implies, one for compression ignored;
+ * RF_DATA_AUTO if none. name may be NULL. */
 rf_data_format rf_format_of_name(const char *name);
 
 #endif

@@ -3,6 +3,15 @@
 
 #include <string.h>
 
+const char *rf_separator_name(char separator)
+{
+    return separator == '\t'  ? "tab"
+           : separator == ',' ? "comma"
+           : separator == ';' ? "semicolon"
+           : separator == '|' ? "vertical bar"
+                              : "separator";
+}
+
 void rf_records_init(rf_records *r, rf_source *source, char separator, bool quoted)
 {
     *r = (rf_records){
@@ -33,7 +42,7 @@ static rf_status more(rf_records *r, rf_error *err)
 static void add_field(rf_records *r, const char *data, size_t len)
 {
     if (r->n_fields < RF_MAX_COLUMNS)
-        r->fields[r->n_fields] = (rf_field){data, len};
+        r->fields[r->n_fields] = (rf_field){data, len, 0};
     r->n_fields++;
 }
 
@@ -99,7 +108,7 @@ static rf_status after_quote(const rf_records *r, const making *m, char c, rf_er
         "%s: line %zu: byte 0x%02X after the quote that closes the field begun "
         "in line %zu, wanted a %s, a line end or a second quote%s",
         r->source->name, r->line + m->lines, (unsigned)(unsigned char)c, m->quote_line,
-        r->separator == '\t' ? "tab" : "comma", raw_hint(r));
+        rf_separator_name(r->separator), raw_hint(r));
 }
 
 static void end_field(rf_records *r, making *m)

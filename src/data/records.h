@@ -1,7 +1,7 @@
 /*
- * records.h - lines and records of fields: TSV, CSV, and the lines of JSON Lines
+ * records.h - lines and records of fields: TSV, CSV, and plain lines
  *
- * Plain records are lines, cut at the separator (JSON Lines: at none). Quoted records
+ * Plain records are lines, cut at the separator (or at none). Quoted records
  * follow RFC 4180: a field that begins with " ends at the next " that is not doubled, and
  * may hold separators and line ends. Lines end at LF or CR LF.
  */
@@ -9,15 +9,11 @@
 #define RF_DATA_RECORDS_H
 
 #include "data/source.h"
+#include "ringfence_data.h"
 
 #define RF_MAX_RECORD ((size_t)64 << 20) /* bytes */
 #define RF_MAX_COLUMNS 1024
 #define RF_NO_SEPARATOR '\n' /* never inside a line */
-
-typedef struct rf_field {
-    const char *data; /* not NUL-terminated */
-    size_t len;
-} rf_field;
 
 typedef struct rf_records {
     rf_source *source; /* borrowed */
@@ -33,6 +29,9 @@ typedef struct rf_records {
     size_t next_line;
     size_t size; /* of the current record in the source's window */
 } rf_records;
+
+/* "tab", "comma", ... */
+const char *rf_separator_name(char separator);
 
 void rf_records_init(rf_records *r, rf_source *source, char separator, bool quoted);
 

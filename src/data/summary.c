@@ -119,6 +119,14 @@ static void compare_rows(seen *s, const rf_dataset *data, rf_data_summary *out)
     }
 }
 
+static size_t count_texts(const seen *s, size_t rows)
+{
+    size_t n = 0;
+    for (uint32_t row = 0; row < rows; row++)
+        n += s->first[row] == row;
+    return n;
+}
+
 /* Only white space, by Unicode. */
 static bool is_blank(const char *text, size_t len)
 {
@@ -142,21 +150,28 @@ rf_status rf_dataset_summarize(const rf_dataset *data, rf_data_summary *out,
 {
     rf_data_summary sum = {.rows = rf_dataset_rows(data),
                            .classes = rf_dataset_classes(data),
-                           .dropped = data->dropped};
+                           .dropped = data->end.dropped,
+                           .skipped = data->end.skipped,
+                           .skipped_why = data->end.skipped_why};
+    size_t label_bytes = 0, text_bytes = 0;
     for (size_t c = 0; c < sum.classes; c++) {
         size_t rows;
-        rf_dataset_label(data, c, &rows);
+        label_bytes += strlen(rf_dataset_label(data, c, &rows)) * rows;
         sum.smallest = c == 0 || rows < sum.smallest ? rows : sum.smallest;
         sum.largest = rows > sum.largest ? rows : sum.largest;
         sum.few += rows < FEW;
     }
-    for (size_t row = 0; row < sum.rows; row++)
-        sum.empty +=
-            is_blank(rf_dataset_row(data, row)->text, rf_dataset_row(data, row)->len);
+    for (size_t row = 0; row < sum.rows; row++) {
+        const rf_row *r = rf_dataset_row(data, row);
+        sum.empty += is_blank(r->text, r->len);
+        text_bytes += r->len;
+    }
     seen s = {0};
     rf_status st = seen_init(&s, sum.rows, err);
     if (st == RF_OK) {
         compare_rows(&s, data, &sum);
+        sum.swapped = sum.rows > 1 && label_bytes > text_bytes &&
+                      sum.classes > count_texts(&s, sum.rows);
         *out = sum;
     }
     seen_release(&s);

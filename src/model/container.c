@@ -68,6 +68,20 @@ static rf_status check_seal(const rf_safetensors *s, rf_error *err)
     return RF_OK;
 }
 
+/* Whether a file begins as text does. */
+static bool is_text(const char *path)
+{
+    unsigned char first[64];
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(first, 1, sizeof first, file) : 0;
+    if (file)
+        fclose(file);
+    for (size_t i = 0; i < n; i++)
+        if (first[i] < 0x20 && first[i] != '\t' && first[i] != '\n' && first[i] != '\r')
+            return false;
+    return n > 0;
+}
+
 /* ---- Checksums --------------------------------------------------------------------- */
 
 typedef struct checking {
@@ -201,6 +215,11 @@ rf_status rf_container_open(rf_container *c, const char *path, const char *kind,
     rf_error local = {0};
     err = err ? err : &local;
     *c = (rf_container){0};
+    if (is_text(path))
+        return rf_fail(err, RF_ERR_FORMAT, 0,
+                       "%s: not a ringfence %s: this is text; are the arguments in the "
+                       "right order?",
+                       path, kind);
     return finish_opening(c, rf_safetensors_open(&c->file, path, err), path, kind, err);
 }
 

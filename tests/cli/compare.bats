@@ -150,7 +150,7 @@ JS
 }
 
 @test "wrong usage, missing and empty files, unwritable pages" {
-    for args in "" "a.rf b.rf" "a.rf b.rf test.tsv more" "a.rf b.rf test.tsv --top 3" "a.rf b.rf test.tsv --html"; do
+    for args in "" "a.rf b.rf" "a.rf b.rf test.tsv --top 3" "a.rf b.rf test.tsv --html"; do
         run_apart "$rf" compare $args
         [ "$status" -eq 2 ]
         [ -z "$output" ]

@@ -130,7 +130,7 @@ JS
 @test "wrong usage, bad files, outputs that cannot be written" {
     rm -f n.rf
     cp rows.tsv copy.tsv
-    for args in "" "m.rf" "m.rf rows.tsv" "m.rf rows.tsv x -o n.rf" "m.rf rows.tsv -o -" "m.rf copy.tsv -o copy.tsv" \
+    for args in "" "m.rf" "m.rf rows.tsv" "m.rf rows.tsv -o -" "m.rf copy.tsv -o copy.tsv" \
         "m.rf rows.tsv -o n.rf --best f2" "m.rf rows.tsv -o n.rf --max-false-accept 60%" \
         "m.rf rows.tsv -o n.rf --best f1 --max-false-reject 5%"; do
         run_apart "$rf" fence $args

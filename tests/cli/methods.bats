@@ -65,7 +65,7 @@ methods() {
     : >empty.txt
     run_apart "$rf" train data.tsv -o m.rf --encoder "$tiny" --method selfsup --open-texts empty.txt
     [ "$status" -eq 1 ]
-    has "$complaint" "empty.txt: no texts"
+    has "$complaint" "empty.txt: empty, wanted rows of text"
     [ ! -e m.rf ]
 }
 

@@ -79,15 +79,15 @@ table() { # file, expression
     "$rf" review m.rf r.tsv -o again2.tsv --doubt 1 2>/dev/null
     run_apart "$rf" review m.rf q.jsonl --text-column body -o q.tsv
     [ "$status" -eq 1 ]
-    has "$complaint" 'q.jsonl: line 1: key "body" is missing, wanted a string'
+    has "$complaint" 'q.jsonl: line 1: no text column "body" among "id", "query"'
     printf 'a\tb\n1\t2\n' >odd.tsv
     run_apart "$rf" review m.rf odd.tsv -o q.tsv
     [ "$status" -eq 1 ]
-    has "$complaint" 'odd.tsv: line 1: no column "text" among 2, the first of which is "a"'
+    has "$complaint" 'odd.tsv: line 1: which column holds the texts? Give --text-column NAME'
     printf 'text\n"open\n' >odd.csv
     run_apart "$rf" review m.rf odd.csv -o q.tsv
     [ "$status" -eq 1 ]
-    has "$complaint" "odd.csv: line 2: a quoted field does not end"
+    has "$complaint" "odd.csv: line 2: the quote that opens here is not closed"
 }
 
 @test "a page" {
@@ -172,7 +172,7 @@ table() { # file, expression
     : >none.txt
     run_apart "$rf" review m.rf none.txt -o x.tsv
     [ "$status" -eq 1 ]
-    has "$complaint" "none.txt: no texts"
+    has "$complaint" "none.txt: empty, wanted rows of text"
     run_apart "$rf" review m.rf texts.txt -o no/such/x.tsv
     [ "$status" -eq 1 ]
 }

@@ -290,7 +290,7 @@ static void other_files_are_refused(void **state)
     refuse(RF_ERR_FORMAT, "not a ringfence checkpoint, or a damaged one", "0 bytes");
     static const char text[] = "text\tlabel\nwhere is my parcel\tdelivery\n";
     scratch_write(dir, "some.rf", text, sizeof text - 1);
-    refuse(RF_ERR_LIMIT, "not a ringfence checkpoint", "is this a safetensors file?");
+    refuse(RF_ERR_FORMAT, "not a ringfence checkpoint", "this is text");
     scratch_copy(GOLDEN_DIR "/tiny/encoder", dir, "model.safetensors");
     char from[RF_PATH_MAX];
     scratch_path(from, dir, "model.safetensors");
