@@ -1,8 +1,10 @@
-/* cmd_predict.c - ringfence predict: prints a class or "open" for each line of text, in
- * constant memory
+/* cmd_predict.c - ringfence predict: prints a class or "open" for each line of text, or
+ * row of a table, in constant memory
  */
 #include "commands.h"
 
+#include "answer_table.h"
+#include "data_options.h"
 #include "lines.h"
 #include "screen.h"
 #include "waiting_texts.h"
@@ -10,11 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define PENDING_BYTES ((size_t)8 << 20) /* texts kept before a flush */
 
 typedef struct predict_request {
     const char *paths[2]; /* model, texts (NULL: standard input) */
+    const char *output;
+    data_options data;
     bool json, text;
     rf_answer_options answer;
     size_t top; /* SIZE_MAX: not given */
@@ -31,18 +36,27 @@ typedef struct predict_stream {
     rf_answer_options answer;
     waiting_texts texts;      /* if kept: those without an answer yet */
     rf_neighbour *neighbours; /* [answer.explain] */
+    answer_table *table;      /* of -o; NULL: answers are printed */
     size_t n_texts;
 } predict_stream;
 
 /* ---- Options ----------------------------------------------------------------------- */
 
-#define PREDICT_OPTIONS 9
+#define OWN_OPTIONS 10
+#define PREDICT_OPTIONS (OWN_OPTIONS + DATA_OPTIONS)
 
 /* Sets the defaults in r and lists the options that fill it. */
 static void list_options(predict_request *r, option out[PREDICT_OPTIONS])
 {
     *r = (predict_request){.answer = rf_answer_options_default(), .top = SIZE_MAX};
-    const option list[PREDICT_OPTIONS] = {
+    const option list[OWN_OPTIONS] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .value = &r->output,
+         .arg = "FILE",
+         .help = "Write a table (.csv, .tsv, .jsonl) of the input with all its columns, "
+                 "and the columns predicted and confidence."},
         {.name = "json",
          .kind = OPTION_FLAG,
          .value = &r->json,
@@ -93,6 +107,7 @@ static void list_options(predict_request *r, option out[PREDICT_OPTIONS])
          .max = RF_MAX_THREADS},
     };
     memcpy(out, list, sizeof list);
+    data_options_list(&r->data, out + OWN_OPTIONS);
 }
 
 /* What is wrong with the options taken together, NULL if nothing is. */
@@ -100,6 +115,13 @@ static const char *wrong_options(const predict_request *r)
 {
     if (!r->paths[0])
         return "which model? Wanted MODEL [FILE|-]";
+    if (r->output && (r->json || r->answer.explain))
+        return "-o writes a table; --json and --explain print their answers";
+    if (r->output && table_kind_of(r->output) == TABLE_UNKNOWN)
+        return "wanted -o FILE with a name that ends in .csv, .tsv or .jsonl";
+    if (command_would_overwrite(r->output, r->paths[0]) ||
+        command_would_overwrite(r->output, r->paths[1] ? r->paths[1] : "-"))
+        return "the answers would overwrite their input; wanted another name after -o";
     if (!r->json && (r->text || r->top != SIZE_MAX || r->answer.margins || r->answer.map))
         return "--text, --top, --margins and --map need --json";
     return NULL;
@@ -171,7 +193,11 @@ static rf_status put_answer(void *user, const rf_decision *d, rf_error *err)
 {
     predict_stream *s = user;
     screen_progress("texts", ++s->n_texts);
-    rf_status st = s->json ? put_json(s, d, err) : put_plain(s, d, err);
+    rf_status st =
+        s->table ? answer_table_answer(s->table, rf_model_label(s->model, d->class_index),
+                                       d->confidence, err)
+        : s->json ? put_json(s, d, err)
+                  : put_plain(s, d, err);
     if (st != RF_OK)
         return st;
     if (s->keep)
@@ -195,9 +221,23 @@ static rf_status end_line(void *user, rf_error *err)
     rf_status st = s->keep ? waiting_texts_end(&s->texts, err) : RF_OK;
     if (st == RF_OK)
         st = rf_session_end_text(s->session, err);
-    if (st == RF_OK && s->keep && waiting_texts_bytes(&s->texts) > PENDING_BYTES)
+    size_t waiting = s->table  ? waiting_texts_bytes(&s->table->rows)
+                     : s->keep ? waiting_texts_bytes(&s->texts)
+                               : 0;
+    if (st == RF_OK && waiting > PENDING_BYTES)
         st = rf_session_flush(s->session, err);
     return st;
+}
+
+/* A row of a table. */
+static rf_status feed_row(void *user, const rf_table_row *row, rf_error *err)
+{
+    predict_stream *s = user;
+    rf_field text = row->fields[row->text];
+    rf_status st = s->table ? answer_table_row(s->table, row, err) : RF_OK;
+    if (st == RF_OK && text.len > 0)
+        st = feed_bytes(s, text.data, text.len, err);
+    return st == RF_OK ? end_line(s, err) : st;
 }
 
 static rf_status flush_pending(void *user, rf_error *err)
@@ -228,7 +268,46 @@ static rf_status check_model(const predict_request *r, const rf_model *model,
     return RF_OK;
 }
 
-static rf_status predict_lines(predict_stream *s, const predict_request *r, rf_error *err)
+/* Whether the input is lines of text, as it is. What a file is, its content shows; a pipe
+ * is lines, unless the options say something about tables. */
+static rf_status is_plain(const predict_request *r, const rf_data_options *o, bool *plain,
+                          rf_error *err)
+{
+    struct stat info;
+    rf_data_format format;
+    const char *path = r->paths[1];
+    *plain = !r->output && o->format == RF_DATA_AUTO && !o->text_column && !o->encoding &&
+             !o->raw_tsv && o->header == RF_HEADER_AUTO;
+    if (!path || strcmp(path, "-") == 0 || stat(path, &info) != 0 ||
+        !(S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) || info.st_size == 0)
+        return RF_OK;
+    bool as_it_is;
+    rf_status st = rf_data_detect(path, o, &format, &as_it_is, err);
+    *plain = st == RF_OK && *plain && format == RF_DATA_LINES && as_it_is;
+    return st;
+}
+
+static rf_status read_texts(predict_stream *s, const predict_request *r, rf_error *err)
+{
+    rf_data_options o;
+    rf_table_end end;
+    bool plain;
+    const line_sink sink = {s, feed_bytes, end_line, flush_pending};
+    rf_status st = data_options_of(&r->data, &o, err);
+    o.texts_only = true;
+    if (st == RF_OK)
+        st = is_plain(r, &o, &plain, err);
+    if (st != RF_OK)
+        return st;
+    if (plain)
+        return lines_read(r->paths[1], &sink, err);
+    st = rf_table_read(r->paths[1], &o, feed_row, s, &end, err);
+    if (st == RF_OK)
+        data_report_skipped(r->paths[1] ? r->paths[1] : "standard input", &end);
+    return st;
+}
+
+static rf_status answer_texts(predict_stream *s, const predict_request *r, rf_error *err)
 {
     size_t room = s->answer.explain + 1;
     s->neighbours = calloc(room, sizeof *s->neighbours);
@@ -244,8 +323,7 @@ static rf_status predict_lines(predict_stream *s, const predict_request *r, rf_e
     if (st != RF_OK)
         return st;
     rf_session_set_sink(s->session, put_answer, s);
-    const line_sink sink = {s, feed_bytes, end_line, flush_pending};
-    st = lines_read(r->paths[1], &sink, err);
+    st = read_texts(s, r, err);
     return st == RF_OK ? flush_pending(s, err) : st;
 }
 
@@ -258,9 +336,17 @@ static rf_status predict(const predict_request *r, rf_error *err)
         .model = model, .json = r->json, .text = r->text, .answer = r->answer};
     s.keep = r->text || r->answer.explain > 0;
     rf_status st = check_model(r, model, err);
+    answer_table table = {0};
+    if (st == RF_OK && r->output) {
+        st = answer_table_open(&table, r->output, err);
+        s.table = &table;
+    }
     if (st == RF_OK)
-        st = predict_lines(&s, r, err);
+        st = answer_texts(&s, r, err);
     screen_progress_end();
+    if (st == RF_OK && s.table)
+        st = answer_table_commit(s.table, err);
+    answer_table_release(&table);
     rf_session_free(s.session);
     waiting_texts_release(&s.texts);
     free(s.neighbours);
@@ -295,12 +381,19 @@ const command command_predict = {
     .synopsis = "MODEL [OPTIONS] [FILE|-]",
     .summary = "Answer each line of text with its class, or with \"open\".",
     .details =
-        "Reads FILE, or standard input, and prints one line per line of text, in order:\n"
+        "Reads FILE, or standard input, and prints one line per text, in order:\n"
         "the class, or \"open\" if no class accepts the text, a tab, and the confidence\n"
         "in that answer from 0 to 1. An empty line is a text too. Lines end at LF only.\n"
         "Memory does not grow with the input, and answers are printed as soon as no "
         "more\n"
         "input is waiting.\n\n"
+        "FILE has a text per line, or is a table or another format that train reads,\n"
+        "which is recognised; then its texts are answered, and never its header. A\n"
+        "table must name its columns in its first line, or be read with --header no and\n"
+        "--text-column N. Standard input is lines, unless --format, --text-column,\n"
+        "--header or -o are given.\n\n"
+        "With -o the answers come in a table beside the columns of the input:\n"
+        "  ringfence predict m.rf tickets.csv --text-column message -o answers.csv\n\n"
         "With --json each line is an object:\n"
         "  label              the class, or \"open\"\n"
         "  open               whether every class rejects the text\n"

@@ -6,6 +6,7 @@
 #include "options.h"
 
 extern const command command_check;
+extern const command command_convert;
 extern const command command_train;
 extern const command command_tune;
 extern const command command_update;

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 static const command *const commands[] = {
-    &command_check,   &command_train,   &command_tune,    &command_update,
-    &command_predict, &command_eval,    &command_fence,   &command_compare,
-    &command_report,  &command_review,  &command_accept,  &command_serve,
-    &command_store,   &command_drift,   &command_inspect, &command_tokenize,
-    &command_embed,   &command_encoder,
+    &command_check,    &command_convert, &command_train,   &command_tune,
+    &command_update,   &command_predict, &command_eval,    &command_fence,
+    &command_compare,  &command_report,  &command_review,  &command_accept,
+    &command_serve,    &command_store,   &command_drift,   &command_inspect,
+    &command_tokenize, &command_embed,   &command_encoder,
 #ifndef RF_WITHOUT_LAB /* the lab sees inside the library, the rest does not */
     &command_lab,
 #endif
