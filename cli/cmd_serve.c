@@ -5,10 +5,12 @@
 #include "serve/serve.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define MEBI ((size_t)1 << 20)
 
 static serve_options o; /* what the command line says */
+static const char *port;
 static int precision;
 
 static const option options[] = {
@@ -18,6 +20,11 @@ static const option options[] = {
      .arg = "HOST:PORT",
      .help = "Where to listen (default 127.0.0.1:8080); [::1]:8080 for IPv6; port 0: "
              "any free port."},
+    {.name = "port",
+     .kind = OPTION_TEXT,
+     .value = &port,
+     .arg = "PORT",
+     .help = "The same as --listen 127.0.0.1:PORT."},
     {.name = "workers",
      .kind = OPTION_SIZE,
      .value = &o.workers,
@@ -196,6 +203,7 @@ static int run_serve(const command *self, int argc, char **argv)
     rf_error err = {0};
     size_t n;
     o = serve_options_default();
+    const char *usual = o.listen;
     switch (options_parse(self, options, sizeof options / sizeof options[0], argc, argv,
                           &o.model, 1, &n)) {
     case PARSE_OK: break;
@@ -206,6 +214,19 @@ static int run_serve(const command *self, int argc, char **argv)
         screen_complain("%s: which model? Wanted MODEL", self->name);
         return EXIT_USAGE;
     }
+    char address[64];
+    if (port && o.listen != usual) {
+        screen_complain("%s: --port and --listen contradict each other", self->name);
+        return EXIT_USAGE;
+    }
+    if (port && (strlen(port) > 5 || !*port || port[strspn(port, "0123456789")])) {
+        screen_complain("%s: --port is \"%s\", wanted a number from 0 to 65535",
+                        self->name, port);
+        return EXIT_USAGE;
+    }
+    snprintf(address, sizeof address, "127.0.0.1:%s", port ? port : "");
+    if (port)
+        o.listen = address;
     o.precision = precision_of(precision);
     return serve_run(&o, &err) == RF_OK ? 0 : command_failed(&err);
 }

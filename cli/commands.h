@@ -6,6 +6,7 @@
 #include "options.h"
 
 extern const command command_check;
+extern const command command_completion;
 extern const command command_convert;
 extern const command command_train;
 extern const command command_tune;
@@ -25,6 +26,9 @@ extern const command command_tokenize;
 extern const command command_embed;
 extern const command command_encoder;
 extern const command command_lab;
+
+/* All of them, in the order of help. */
+const command *const *commands_all(size_t *n);
 
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "ringfence_encoder.h"
 #include "screen.h"
+#include "suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +19,18 @@ static const command *const commands[] = {
     &command_update,   &command_predict, &command_eval,    &command_fence,
     &command_compare,  &command_report,  &command_review,  &command_accept,
     &command_serve,    &command_store,   &command_drift,   &command_inspect,
-    &command_tokenize, &command_embed,   &command_encoder,
+    &command_tokenize, &command_embed,   &command_encoder, &command_completion,
 #ifndef RF_WITHOUT_LAB /* the lab sees inside the library, the rest does not */
     &command_lab,
 #endif
 };
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
+
+const command *const *commands_all(size_t *n)
+{
+    *n = N_COMMANDS;
+    return commands;
+}
 
 int command_failed(const rf_error *err)
 {
@@ -115,6 +122,18 @@ static void set_up_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* a file above the size limit is an error of write() */
 }
 
+static int no_such_command(const char *name)
+{
+    suggestion s = {.word = name, .len = strlen(name)};
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        suggest(&s, commands[i]->name);
+    if (s.best)
+        screen_complain("no command \"%s\"; did you mean %s?", name, s.best);
+    else
+        screen_complain("no command \"%s\" (see ringfence --help)", name);
+    return EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     reserve_standard_streams();
@@ -137,13 +156,12 @@ int main(int argc, char **argv)
         show_man();
         return command_finish();
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         printf("ringfence %s (%s kernels)\n", rf_version(), rf_kernels_name());
         return command_finish();
     }
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return commands[i]->run(commands[i], argc - 1, argv + 1);
-    screen_complain("no command \"%s\" (see ringfence --help)", argv[1]);
-    return EXIT_USAGE;
+    return no_such_command(argv[1]);
 }

@@ -2,7 +2,9 @@
 #include "options.h"
 
 #include "base/plural.h"
+#include "completion.h"
 #include "screen.h"
+#include "suggest.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -356,6 +358,22 @@ static const option *find_letter(const option *options, size_t n, const char *ar
     return NULL;
 }
 
+static bool no_such_option(const command *cmd, const option *options, size_t n,
+                           const char *arg, size_t len)
+{
+    suggestion s = {.word = arg + 2, .len = len > 2 ? len - 2 : 0};
+    for (size_t i = 0; arg[1] == '-' && i < n; i++)
+        if (options[i].name)
+            suggest(&s, options[i].name);
+    if (s.best)
+        screen_complain("%s: no option %.*s; did you mean --%s?", cmd->name, (int)len,
+                        arg, s.best);
+    else
+        screen_complain("%s: no option %.*s (see ringfence %s --help)", cmd->name,
+                        (int)len, arg, cmd->name);
+    return false;
+}
+
 /* Parses argv[*i], which begins with "-"; advances *i if the next argument is its value.
  */
 static bool parse_option(const command *cmd, const option *options, size_t n, int argc,
@@ -371,11 +389,8 @@ static bool parse_option(const command *cmd, const option *options, size_t n, in
     } else {
         o = find_letter(options, n, arg);
     }
-    if (!o) {
-        screen_complain("%s: no option %.*s (see ringfence %s --help)", cmd->name,
-                        (int)len, arg, cmd->name);
-        return false;
-    }
+    if (!o)
+        return no_such_option(cmd, options, n, arg, len);
     const char *value = equals ? equals + 1 : NULL;
     if (!o->arg && value) {
         screen_complain("%s: --%s takes no value", cmd->name, o->name);
@@ -412,6 +427,11 @@ parse_result options_parse(const command *cmd, const option *options, size_t n_o
             show_man(cmd, options, n_options);
             return PARSE_DONE;
         }
+        for (int sh = 0; sh < SHELLS; sh++)
+            if (strcmp(argv[i], completion_argument((shell)sh)) == 0) {
+                completion_put_options((shell)sh, cmd, options, n_options);
+                return PARSE_DONE;
+            }
     }
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# data in many formats, from outside: convert, tables in predict and misuse
+# data in many formats, from outside: convert, tables in predict, misuse, and the comforts of a shell
 
 load helpers
 
@@ -121,4 +121,63 @@ setup() {
     [ "$status" -eq 0 ]
     [ "$output" = "$(printf 'text\tlabel\na\tx\nc\ty')" ]
     has "$complaint" '1 row was skipped; the first: empty.tsv: line 3: the label is empty'
+}
+
+@test "did you mean" {
+    run_apart "$rf" trian
+    [ "$status" -eq 2 ]
+    has "$complaint" 'no command "trian"; did you mean train?'
+    run_apart "$rf" train x --epoch 3
+    has "$complaint" 'train: no option --epoch; did you mean --epochs?'
+    run_apart "$rf" eval --fial-under=3
+    has "$complaint" 'no option --fial-under; did you mean --fail-under?'
+    run_apart "$rf" eval --quux
+    has "$complaint" 'no option --quux (see ringfence eval --help)'
+    [ "$("$rf" -V)" = "$("$rf" --version)" ]
+}
+
+@test "serve --port" {
+    run_apart "$rf" serve "$m" --port x
+    [ "$status" -eq 2 ]
+    run_apart "$rf" serve "$m" --port 1 --listen 127.0.0.1:2
+    [ "$status" -eq 2 ]
+    "$rf" serve "$m" --port 0 2>log &
+    pid=$!
+    until_lines log 1 $pid
+    while kill -0 $pid && ! grep -q 'listening on http://127.0.0.1:' log; do sleep 0.05; done
+    kill $pid
+    wait $pid
+}
+
+@test "completion in bash" {
+    cat >try.bash <<'END'
+eval "$("$1" completion bash)"
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ringfence; echo "${COMPREPLY[*]}"; }
+try ringfence tr
+try ringfence train --epo
+try ringfence convert --format rasa
+try ringfence completion z
+try ringfence train ""
+END
+    run bash try.bash "$rf"
+    [ "$output" = "$(printf 'train\n--epochs\nrasa-yaml rasa-md\nzsh\n')" ]
+    # every option that help shows
+    "$rf" train --help all | sed -n 's/^  \(-., \)\{0,1\}\(--[a-z0-9-]*\).*/\2/p' | sort >shown
+    "$rf" completion bash | sed -n "s/^_ringfence_options\[train\]='\(.*\)'/\1/p" | tr ' ' '\n' | sort >completed
+    cmp shown completed
+}
+
+@test "completion in fish and zsh" {
+    "$rf" completion fish >c.fish
+    run fish --no-config -c 'source c.fish; complete -C "ringfence train --epo"; complete -C "ringfence eval --header y"'
+    [ "$status" -eq 0 ]
+    has "${lines[0]}" '--epochs'
+    has "${lines[1]}" 'yes'
+    "$rf" completion zsh >_ringfence
+    run zsh -fc 'fpath=($PWD $fpath); autoload -Uz compinit; compinit -D -u; echo $_comps[ringfence]
+        _arguments() { print -rl -- "$@"; }; words=(ringfence eval --h) CURRENT=3; autoload +X _ringfence; _ringfence'
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = _ringfence ]
+    has "$output" '--header=['
+    has "$output" ':(auto yes no)'
 }

@@ -60,7 +60,8 @@ int main(int argc, char **argv)
 C
     cc -std=c11 -D_POSIX_C_SOURCE=200809L -Itree/include -Itree/src -Itree/cli -Itree \
         main.c tree/src/settings/settings.c tree/src/stages/train_settings.c tree/lab/lab_settings.c \
-        tree/cli/options.c tree/cli/settings_options.c tree/cli/screen.c "$root/build/libringfence.a" \
+        tree/cli/options.c tree/cli/settings_options.c tree/cli/screen.c \
+        tree/cli/suggest.c tree/cli/completion.c "$root/build/libringfence.a" \
         $(pkg-config --libs libutf8proc jansson nettle yaml-0.1) -larchive -lm -lpthread -o try
     ./try --help all | grep -qF -- "  --sparkle X              Sparkle of the heads (default 0.25)."
     [ "$(./try --help | grep -c sparkle)" -eq 0 ]
