@@ -408,6 +408,8 @@ const command command_predict = {
         "  margins            with --margins: label and margin, largest first\n"
         "  neighbours         with --explain: text, label and distance\n"
         "  unknown_words      with --explain: words that the encoder does not know\n"
-        "  map                with --map: [x, y], each from -1 to 1",
+        "  map                with --map: [x, y], each from -1 to 1; for open texts on "
+        "a\n"
+        "                     ring around that",
     .run = run_predict,
 };

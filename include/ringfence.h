@@ -319,11 +319,22 @@ RF_API size_t rf_model_map_size(const rf_model *model);
 /* Point i < rf_model_map_size; lives as long as the model. */
 RF_API rf_map_point rf_model_map_point(const rf_model *model, size_t i);
 /* Places a feature (rf_decision.feature) on the map, among the nearest training texts; so
- * an open text, too, lands in some group. The feature of a point of the map lands on it,
- * up to the rounding of features to half precision. RF_ERR_MISSING if there is no map; on
- * failure *x and *y are 0. */
+ * an open text, too, lands in some group: see rf_decision_place. The feature of a point
+ * of the map lands on it, up to the rounding of features to half precision.
+ * RF_ERR_MISSING if there is no map; on failure *x and *y are 0. */
 RF_API rf_status rf_model_place(const rf_model *model, const float *feature, float *x,
                                 float *y, rf_error *err);
+/* The ring around the map, where open texts are: radii around (0, 0), both 0 if there is
+ * no map. No point of the map is inside it. */
+typedef struct rf_map_ring {
+    float inner, outer;
+} rf_map_ring;
+RF_API rf_map_ring rf_model_map_ring(const rf_model *model);
+/* The same for a decision, which must still be valid: if the answer is a class, among the
+ * texts it resembles; if it is open, on the ring, in their direction, the farther out the
+ * less it resembles them. */
+RF_API rf_status rf_decision_place(const rf_model *model, const rf_decision *decision,
+                                   float *x, float *y, rf_error *err);
 
 /* A decision as the JSON object that `ringfence predict --json` prints and the service
  * answers: label, open, confidence, margin, ranking, accepted, nearest_rejecting, the
@@ -333,7 +344,7 @@ typedef struct rf_answer_options {
     size_t top;       /* most likely known classes in "ranking"; 5 by default */
     size_t margins;   /* largest margins in "margins"; 0: without */
     size_t explain;   /* nearest training texts in "neighbours"; 0: without */
-    bool map;         /* "map": [x, y], where the text falls */
+    bool map;         /* "map": [x, y], where the text falls (rf_decision_place) */
     const char *text; /* repeated as "text"; NULL: without */
     size_t text_len;
     const char *source; /* the text that was classified, for "unknown_words": those of
@@ -351,7 +362,8 @@ static inline rf_answer_options rf_answer_options_default(void)
 
 /* decision must still be valid; options may be NULL. *json is NUL-terminated and freed
  * with free(), its length goes to *len if that is not NULL; NULL on failure: what
- * rf_explain and rf_model_place fail with, RF_ERR_LIMIT beyond 256 MiB, or RF_ERR_NOMEM.
+ * rf_explain and rf_decision_place fail with, RF_ERR_LIMIT beyond 256 MiB, or
+ * RF_ERR_NOMEM.
  */
 RF_API rf_status rf_decision_json(const rf_model *model, const rf_decision *decision,
                                   const rf_answer_options *options, char **json,

@@ -221,7 +221,9 @@ static void put_map(rf_text *t, const rf_model *model)
         rf_text_format(t, "%s[%.4f, %.4f, %zu]", i ? ", " : "", (double)p.x, (double)p.y,
                        p.class_index);
     }
-    rf_text_put(t, "]}\n");
+    rf_map_ring ring = rf_model_map_ring(model);
+    rf_text_format(t, "], \"ring\": [%.4f, %.4f]}\n", (double)ring.inner,
+                   (double)ring.outer);
 }
 
 static enum MHD_Result answer_map(exchange *x, http_connection *c)

@@ -140,7 +140,7 @@ static rf_status put_unknown_words(writing *w, rf_error *err)
 static rf_status put_place(writing *w, rf_error *err)
 {
     float x, y;
-    rf_status st = rf_model_place(w->model, w->d->feature, &x, &y, err);
+    rf_status st = rf_decision_place(w->model, w->d, &x, &y, err);
     rf_text_put(&w->text, ", \"map\": [");
     rf_text_float(&w->text, x);
     rf_text_put(&w->text, ", ");

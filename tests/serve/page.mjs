@@ -88,12 +88,16 @@ await test('the map, with marks where the server says', () => visit(main, wide, 
   }
   await type(page, few);
   const { answers } = await ask(main, { texts: few, map: true });
-  const { points, labels } = await (await fetch(main.url + '/v1/map')).json();
+  const { points, labels, ring } = await (await fetch(main.url + '/v1/map')).json();
   const canvas = page.locator('#canvas');
   await canvas.scrollIntoViewIfNeeded();
-  const box = await canvas.boundingBox(), r = box.width / 2 - 15; // a frame of 1 and a pad of 14
+  const box = await canvas.boundingBox(), r = (box.width / 2 - 11) / Math.max(1, ring[1]); // a frame of 1 and a pad of 10
   const put = ([x, y]) => [box.x + box.width / 2 + r * x, box.y + box.height / 2 - r * y];
   const far = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
+  // known answers are among the points, open ones on the ring
+  const radius = ([x, y]) => Math.hypot(x, y), most = Math.max(...points.map(radius));
+  for (const a of answers) assert.ok(a.open ? radius(a.map) > ring[0] - 1e-3 && radius(a.map) < ring[1] + 1e-3 : radius(a.map) <= most + 1e-3, JSON.stringify(a.map));
+  assert.ok(ring[0] > most && answers.some(a => a.open));
   for (const [i, a] of answers.entries()) {
     const here = put(a.map), others = answers.filter((b, k) => k !== i && far(put(b.map), here) < 3);
     if (others.length) continue; // one of several at the same place: the tip may show any of them
@@ -109,8 +113,8 @@ await test('the map, with marks where the server says', () => visit(main, wide, 
   await page.mouse.click(...put(answers[3].map));
   const chosen = await page.locator('.row.sel .said').textContent(), at = few.indexOf(chosen);
   assert.ok(far(put(answers[at].map), put(answers[3].map)) < 18);
-  assert.match(await page.locator('#place').innerText(), new RegExp(`^Line ${at + 1} lies (among|between) .`));
-  assert.match(await page.locator('.row.sel .detail').innerText(), /On the map: (among|between) ./);
+  assert.match(await page.locator('#place').innerText(), new RegExp(`^Line ${at + 1} lies ` + (answers[at].open ? `on the ring of open texts, most like .` : '(among|between) .')));
+  assert.match(await page.locator('.row.sel .detail').innerText(), answers[at].open ? /On the map: on the ring of open texts, most like ./ : /On the map: (among|between) ./);
   assert.match(await canvas.getAttribute('aria-label'), /^Map of \d+ training texts of 12 classes/);
   // highlighting a class, without a mouse, changes the picture
   const picture = () => canvas.evaluate(c => c.toDataURL()), before = await picture();

@@ -123,7 +123,7 @@ static void every_field(void **state)
             assert_memory_equal(json_string_value(t), near[k].text, near[k].text_len);
             assert_true(same_float(json_object_get(one, "distance"), near[k].distance));
         }
-        assert_int_equal(rf_model_place(m, d.feature, &x, &y, NULL), RF_OK);
+        assert_int_equal(rf_decision_place(m, &d, &x, &y, NULL), RF_OK);
         json_t *place = json_object_get(a, "map");
         assert_int_equal(json_array_size(place), o.map ? 2 : 0);
         assert_true(!o.map || (same_float(json_array_get(place, 0), x) &&

@@ -570,6 +570,81 @@ static void odd_maps(void **state)
     rf_model_free(m);
 }
 
+/* ---- The ring ---------------------------------------------------------------------- */
+
+/* An answer that is open goes outwards along the ray through its place among the points,
+ * by the formula of docs/MODEL.md; a class stays there. */
+static void open_answers_are_on_the_ring(void **state)
+{
+    (void)state;
+    rf_model *m = make_map(16, 200, 1);
+    rf_map_ring ring = rf_model_map_ring(m);
+    double radius = 0, usual = 0, last = 0;
+    float z[16], x, y, u, v;
+    for (size_t i = 0; i < m->map_n; i++)
+        radius =
+            fmax(radius, hypot((double)m->map_xy[2 * i], (double)m->map_xy[2 * i + 1]));
+    for (size_t c = 0; c < m->classes; c++)
+        usual += (double)m->stats.distance[c];
+    usual /= (double)m->classes;
+    assert_true(usual > 0 && fabs((double)ring.inner - 1.08 * radius) < 1e-6 &&
+                fabs((double)ring.outer - 1.30 * radius) < 1e-6);
+    for (double noise = 0.05; noise < 500; noise *= 1.5) {
+        beside(m, 40, noise, z);
+        rf_decision d = {.class_index = 0, .feature = z};
+        assert_int_equal(rf_model_place(m, z, &u, &v, NULL), RF_OK);
+        assert_int_equal(rf_decision_place(m, &d, &x, &y, NULL), RF_OK);
+        assert_true(x == u && y == v);
+        d.class_index = RF_OPEN;
+        assert_int_equal(rf_decision_place(m, &d, &x, &y, NULL), RF_OK);
+        double least = INFINITY;
+        for (size_t i = 0; i < m->map_n; i++) {
+            float w[16];
+            double sum = 0;
+            feature_of(m, (size_t)m->map_rows[i], w);
+            for (size_t j = 0; j < 16; j++)
+                sum += pow((double)z[j] - (double)w[j], 2);
+            least = fmin(least, sqrt(sum));
+        }
+        double s = pow(least / usual, 8), far = hypot((double)u, (double)v);
+        double want = radius * (1.08 + 0.22 * s / (1 + s));
+        assert_true(fabs(hypot((double)x, (double)y) - want) < 1e-5);
+        assert_true(fabs((double)x - want * (double)u / far) < 1e-5 &&
+                    fabs((double)y - want * (double)v / far) < 1e-5);
+        last = hypot((double)x, (double)y);
+    }
+    assert_true(fabs(last - (double)ring.outer) < 1e-3); /* nothing is farther out */
+    rf_model_free(m);
+}
+
+/* Places that have no direction, distances that say nothing, and no map. */
+static void odd_rings(void **state)
+{
+    (void)state;
+    rf_error err = {0};
+    rf_model *m = make_map(16, 40, 1);
+    float z[16] = {0}, x, y;
+    rf_decision d = {.class_index = RF_OPEN, .feature = z};
+    for (size_t c = 0; c < m->classes; c++)
+        m->stats.distance[c] = 0.0f;
+    assert_int_equal(rf_decision_place(m, &d, &x, &y, NULL), RF_OK);
+    assert_true(fabsf(hypotf(x, y) - rf_model_map_ring(m).outer) < 1e-5f);
+    feature_of(m, 0, z); /* 0 / 0 */
+    assert_int_equal(rf_decision_place(m, &d, &x, &y, NULL), RF_OK);
+    assert_true(fabsf(hypotf(x, y) - rf_model_map_ring(m).inner) < 1e-5f);
+    memset(m->map_xy, 0, 80 * sizeof *m->map_xy);
+    assert_int_equal(rf_decision_place(m, &d, &x, &y, NULL), RF_OK);
+    assert_true(x == 0.0f && y == 0.0f);
+    z[3] = NAN;
+    assert_int_equal(rf_decision_place(m, &d, &x, &y, &err), RF_ERR_NUMERIC);
+    assert_true(x == 0.0f && y == 0.0f);
+    m->map_n = 0;
+    assert_int_equal(rf_decision_place(m, &d, &x, &y, &err), RF_ERR_MISSING);
+    assert_true(rf_model_map_ring(m).outer == 0.0f);
+    m->map_n = 40;
+    rf_model_free(m);
+}
+
 /* ---- Files ------------------------------------------------------------------------- */
 
 static rf_model *load(void)
@@ -667,6 +742,8 @@ int main(void)
         cmocka_unit_test(not_between_two_clusters),
         cmocka_unit_test(a_training_text_falls_onto_its_point),
         cmocka_unit_test(odd_maps),
+        cmocka_unit_test(open_answers_are_on_the_ring),
+        cmocka_unit_test(odd_rings),
         cmocka_unit_test_setup_teardown(through_a_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_older_than_maps, set_up, tear_down),
     };

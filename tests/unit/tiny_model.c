@@ -118,6 +118,11 @@ void tiny_model_map(rf_model *m, size_t step)
         m->map_xy[2 * i] = draw(&r, 1.0f);
         m->map_xy[2 * i + 1] = draw(&r, 1.0f);
     }
+    m->stats.distance = m->stats.distance ? m->stats.distance
+                                          : calloc(m->classes, sizeof *m->stats.distance);
+    assert_non_null(m->stats.distance);
+    for (size_t c = 0; c < m->classes; c++)
+        m->stats.distance[c] = 2.0f + 0.5f * (float)c;
 }
 
 void tiny_text(char *text, size_t len, uint64_t number)
