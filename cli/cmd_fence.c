@@ -1,4 +1,4 @@
-/* cmd_fence.c - ringfence fence: places the fences of a model by labelled texts */
+/* cmd_fence.c - ringfence fence: places the fences by labelled texts, or by hand */
 #include "commands.h"
 
 #include "base/plural.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OWN_OPTIONS 8
+#define OWN_OPTIONS 9
 
 typedef struct fence_request {
     const char *paths[1 + DATA_FILES]; /* model, labelled rows */
@@ -19,6 +19,7 @@ typedef struct fence_request {
     const char *output;
     int best; /* as chosen: rf_fence_best; -1: not given */
     bool json;
+    float offset; /* NaN: not given */
     size_t seed;
     data_options data;
     rf_fence_options o;
@@ -30,7 +31,7 @@ static const char *const goals[] = {"f1", "accuracy", NULL}; /* as rf_fence_best
 
 static void list_options(fence_request *r, option out[OWN_OPTIONS + DATA_OPTIONS])
 {
-    *r = (fence_request){.best = -1, .o = rf_fence_options_default()};
+    *r = (fence_request){.best = -1, .offset = NAN, .o = rf_fence_options_default()};
     const option list[OWN_OPTIONS] = {
         {.name = "output",
          .letter = 'o',
@@ -63,6 +64,13 @@ static void list_options(fence_request *r, option out[OWN_OPTIONS + DATA_OPTIONS
          .kind = OPTION_FLAG,
          .value = &r->o.per_class,
          .help = "Move the fence of a class by itself where its texts justify it."},
+        {.name = "offset",
+         .kind = OPTION_FLOAT,
+         .value = &r->offset,
+         .arg = "X",
+         .help = "Instead: add X to every margin. LABELLED may be left out.",
+         .least = -(double)RF_MAX_FENCE,
+         .most = (double)RF_MAX_FENCE},
         {.name = "json",
          .kind = OPTION_FLAG,
          .value = &r->json,
@@ -90,10 +98,15 @@ static void list_options(fence_request *r, option out[OWN_OPTIONS + DATA_OPTIONS
 static const char *wrong_options(const fence_request *r)
 {
     bool budget = r->o.max_false_accept > 0.0 || r->o.max_false_reject > 0.0;
-    if (!r->paths[1] || !r->output)
-        return "wanted MODEL, LABELLED (a file, or - for standard input) and -o NEW";
+    bool fixed = !isnan(r->offset);
+    if (!r->paths[0] || (!r->paths[1] && !fixed) || !r->output)
+        return "wanted MODEL, LABELLED (a file, or - for standard input) and -o NEW; "
+               "LABELLED may be left out with --offset";
     if (strcmp(r->output, "-") == 0)
         return "a model cannot be written to standard output; wanted -o NEW";
+    if (fixed && (budget || r->best >= 0 || r->o.per_class))
+        return "--offset places the fences itself: wanted it without --best, --per-class "
+               "and budgets";
     if (data_would_be_overwritten(r->output, r->paths + 1, r->n_paths - 1))
         return "the model would overwrite LABELLED; wanted another name after -o";
     if (budget && r->best >= 0)
@@ -130,7 +143,8 @@ static void put_figure(const rf_figure *f)
 
 static void put_text(const fence_request *r, const rf_fence_result *f)
 {
-    printf("rows       %zu, %zu of them open\n", f->rows, f->open_rows);
+    if (f->rows > 0)
+        printf("rows       %zu, %zu of them open\n", f->rows, f->open_rows);
     printf("fences     %+.4f added to every margin", f->offset);
     if (f->own_offsets > 0)
         printf("; %zu %s of %s own as well", f->own_offsets,
@@ -138,7 +152,10 @@ static void put_text(const fence_request *r, const rf_fence_result *f)
                rf_plural(f->own_offsets, "its", "their"));
     else if (r->o.per_class)
         fputs("; no class needs an offset of its own", stdout);
-    printf("\n\n%-18s  %-26s  %s\n", "", "before", "from now on");
+    putchar('\n');
+    if (f->rows == 0)
+        return;
+    printf("\n%-18s  %-26s  %s\n", "", "before", "from now on");
     for (size_t i = 0; i < N_FIGURES; i++) {
         printf("%-18s", names[i].title);
         put_figure(figure_at(&f->before, i));
@@ -202,15 +219,19 @@ static int move_fences(fence_request *r)
     rf_fence_result result;
     r->o.best = r->best > 0 ? RF_FENCE_BEST_ACCURACY : RF_FENCE_BEST_F1;
     r->o.seed = r->seed;
+    r->o.fixed = !isnan(r->offset);
+    r->o.offset = (double)r->offset;
     r->o.progress = show_progress;
     if (command_can_write(r->output, &err) != RF_OK)
         return command_failed(&err);
     rf_model *model = rf_model_load(r->paths[0], &err);
-    rf_dataset *rows = model ? data_options_read_test(&r->data, r->paths + 1,
-                                                      r->n_paths - 1, model, &err)
-                             : NULL;
-    rf_status st =
-        rows ? rf_model_move_fences(model, rows, &r->o, &result, &err) : err.code;
+    rf_dataset *rows =
+        model && r->paths[1]
+            ? data_options_read_test(&r->data, r->paths + 1, r->n_paths - 1, model, &err)
+            : NULL;
+    rf_status st = model && (rows || !r->paths[1])
+                       ? rf_model_move_fences(model, rows, &r->o, &result, &err)
+                       : err.code;
     screen_progress_end();
     if (st == RF_OK)
         st = save(model, r->output, &err);
@@ -244,7 +265,7 @@ static int run_fence(const command *self, int argc, char **argv)
 
 const command command_fence = {
     .name = "fence",
-    .synopsis = "MODEL LABELLED... -o NEW [OPTIONS]",
+    .synopsis = "MODEL [LABELLED...] -o NEW [OPTIONS]",
     .summary = "Place the fences of a model by labelled texts, in seconds.",
     .details =
         "LABELLED is one or more files of texts and their labels, as train reads them,\n"
@@ -264,6 +285,10 @@ const command command_fence = {
         "the\n"
         "other does not hold there. Without a budget it takes 10 known and 10 open\n"
         "texts, and better some hundred.\n\n"
+        "With --offset the fences move by X, wherever you found it (eval --fence, the\n"
+        "page of serve): above 0, more texts get a class. Without LABELLED each text "
+        "keeps\n"
+        "its chance to be known; with it, confidence is fitted and figures are shown.\n\n"
         "The figures say what the fences did before and what to expect from now on: "
         "each\n"
         "fifth of the texts is answered with fences that the other four fifths place.\n"

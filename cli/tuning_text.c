@@ -154,9 +154,15 @@ void fence_text_put(FILE *to, const json_t *fence)
     size_t own = json_array_size(json_object_get(fence, "own"));
     if (!json_is_object(fence))
         return;
-    fprintf(to, "fence      placed by %zu labelled %s, %zu of them open: %s%s", rows,
-            rf_plural(rows, "row", "rows"), json_read_count(fence, "open_rows"),
-            best ? "best " : "", best ? best : "");
+    bool limit = json_is_number(json_object_get(fence, "max_false_accept")) ||
+                 json_is_number(json_object_get(fence, "max_false_reject"));
+    fprintf(to, "fence      placed by %s", best || limit ? "" : "hand");
+    if (rows > 0)
+        fprintf(to, "%s%zu labelled %s, %zu of them open%s", best || limit ? "" : "; ",
+                rows, rf_plural(rows, "row", "rows"), json_read_count(fence, "open_rows"),
+                best || limit ? ": " : "");
+    if (best)
+        fprintf(to, "best %s", best);
     put_limits(to, fence);
     fprintf(to, "\n" INDENT "margins moved by %.3f", json_read_number(fence, "offset"));
     if (own > 0)

@@ -144,6 +144,10 @@ typedef struct rf_fence_options {
     size_t threads;          /* 0: one per CPU; the result is the same for any number */
     rf_progress progress;    /* may be NULL */
     void *user;
+    bool fixed;    /* the fences are placed by hand: offset is added to every margin, and
+                    * nothing is chosen. Rows, if any, fit the confidence and show what to
+                    * expect. Without budgets and per_class */
+    double offset; /* with fixed: -RF_MAX_FENCE to RF_MAX_FENCE */
 } rf_fence_options;
 
 RF_API void rf_fence_options_init(rf_fence_options *options, size_t struct_size);
@@ -174,13 +178,15 @@ typedef struct rf_fence_result {
     size_t own_offsets;        /* classes that got one of their own as well (per_class) */
     rf_fence_figures before;   /* of the fences as they were, on these rows */
     rf_fence_figures expected; /* of the new ones: each fifth of the rows is answered with
-                                * fences that the other four fifths place */
+                                * fences that the other four fifths place. Both are NaN
+                                * without rows */
 } rf_fence_result;
 
 /* Places the fences of a model by labelled rows; labels that the model does not know
- * count as open. Confidence is fitted to these rows, too (if they are of both kinds), and
- * the description of the model (rf_model_json) says where the fences come from; what
- * training expected or promised is dropped, and rf_model_promise gives the new rates.
+ * count as open. rows may be NULL if the fences are placed by hand. Confidence is fitted
+ * to these rows, too (if they are of both kinds), and the description of the model
+ * (rf_model_json) says where the fences come from; what training expected or promised is
+ * dropped, and rf_model_promise gives the new rates.
  *
  * This is the one function that changes a model: no other thread may use it meanwhile,
  * and what rf_model_json and the summaries returned before is no longer valid. Sessions

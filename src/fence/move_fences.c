@@ -1,5 +1,6 @@
 /*
- * move_fences.c - rf_model_move_fences: place the fences of a model by labelled rows
+ * move_fences.c - rf_model_move_fences: place the fences of a model by labelled rows, or
+ * by hand
  *
  * The final fences come from all rows. What to expect of them is measured on rows that
  * had no part in it: each fifth is answered with fences that the other four place.
@@ -48,6 +49,19 @@ static rf_status check_limit(double *most, const char *name, rf_error *err)
     return RF_OK;
 }
 
+static rf_status check_fixed(const moving *m)
+{
+    const rf_fence_options *o = &m->o;
+    if (!(fabs(o->offset) <= (double)RF_MAX_FENCE))
+        return rf_fail(m->err, RF_ERR_ARG, 0, "offset is %g, wanted %g to %g", o->offset,
+                       (double)-RF_MAX_FENCE, (double)RF_MAX_FENCE);
+    if (o->max_false_accept > 0.0 || o->max_false_reject > 0.0 || o->per_class)
+        return rf_fail(m->err, RF_ERR_ARG, 0,
+                       "found a fixed offset with a budget or offsets by class, wanted "
+                       "one or the other");
+    return RF_OK;
+}
+
 static rf_status check_options(moving *m)
 {
     if (!m->model->method->move_fence)
@@ -59,8 +73,9 @@ static rf_status check_options(moving *m)
         return rf_fail(m->err, RF_ERR_ARG, 0, "rf_fence_options.best is %d",
                        (int)m->o.best);
     rf_status st = check_limit(&m->o.max_false_accept, "max_false_accept", m->err);
-    return st == RF_OK ? check_limit(&m->o.max_false_reject, "max_false_reject", m->err)
-                       : st;
+    if (st == RF_OK)
+        st = check_limit(&m->o.max_false_reject, "max_false_reject", m->err);
+    return st == RF_OK && m->o.fixed ? check_fixed(m) : st;
 }
 
 /* What the rows can support. */
@@ -75,7 +90,7 @@ static rf_status check_rows(const moving *m)
     if (st == RF_OK && reject > 0.0)
         st = rf_budget_enough(reject, "of false rejects", "--max-false-reject", known,
                               "rows of known classes", m->err);
-    if (st == RF_OK && accept == 0.0 && reject == 0.0 &&
+    if (st == RF_OK && !m->o.fixed && accept == 0.0 && reject == 0.0 &&
         (known < FEWEST_ROWS || open < FEWEST_ROWS))
         st = rf_fail(m->err, RF_ERR_ARG, 0,
                      "found %zu rows of known classes and %zu open ones, wanted at least "
@@ -85,6 +100,15 @@ static rf_status check_rows(const moving *m)
 }
 
 /* ---- Placing and measuring --------------------------------------------------------- */
+
+static rf_status place_by(const moving *m, rf_budget *b, const rf_outcome *const *rows,
+                          size_t n)
+{
+    if (!m->o.fixed)
+        return rf_fence_spot(b, &m->goal, rows, n, m->err);
+    b->common = (float)m->o.offset;
+    return RF_OK;
+}
 
 /* Answers every row with fences that were placed without it. */
 static rf_status answer_held_out(const moving *m, uint64_t key, uint32_t *answer)
@@ -102,7 +126,7 @@ static rf_status answer_held_out(const moving *m, uint64_t key, uint32_t *answer
         for (size_t i = 0; i < all->n; i++)
             if (fold[i] != f)
                 others[n++] = &all->row[i];
-        st = rf_fence_spot(&b, &m->goal, others, n, m->err);
+        st = place_by(m, &b, others, n);
         for (size_t i = 0; i < all->n && st == RF_OK; i++)
             if (fold[i] == f)
                 answer[i] = rf_budget_answer(&b, &all->row[i]);
@@ -135,9 +159,9 @@ static rf_status measure(moving *m)
 
 static rf_status place(moving *m)
 {
-    rf_status st = measure(m);
+    rf_status st = m->rows.all.n > 0 ? measure(m) : RF_OK;
     if (st == RF_OK)
-        st = rf_fence_spot(&m->fences, &m->goal, m->list, m->rows.all.n, m->err);
+        st = place_by(m, &m->fences, m->list, m->rows.all.n);
     if (st == RF_OK && m->o.max_false_accept > 0.0 && m->o.max_false_reject > 0.0)
         st = rf_budget_check_both(&m->fences, &m->rows.all, 1, m->err);
     m->result.offset = (double)m->fences.common;
@@ -187,12 +211,12 @@ static json_t *limit_json(double most)
 static json_t *fence_json(const moving *m)
 {
     const rf_fence_options *o = &m->o;
-    bool budget = o->max_false_accept > 0.0 || o->max_false_reject > 0.0;
+    bool chosen = !o->fixed && o->max_false_accept == 0.0 && o->max_false_reject == 0.0;
     const char *best = o->best == RF_FENCE_BEST_F1 ? "f1" : "accuracy";
     return json_pack("{s:I, s:I, s:o, s:o, s:o, s:f, s:o, s:o, s:o}", "rows",
                      (json_int_t)m->result.rows, "open_rows",
                      (json_int_t)m->result.open_rows, "best",
-                     budget ? json_null() : json_string(best), "max_false_accept",
+                     chosen ? json_string(best) : json_null(), "max_false_accept",
                      limit_json(o->max_false_accept), "max_false_reject",
                      limit_json(o->max_false_reject), "offset", m->result.offset, "own",
                      own_json(m), "before", figures_json(&m->result.before), "expected",
@@ -286,13 +310,16 @@ rf_status rf_model_move_fences(rf_model *model, const rf_dataset *rows,
                                const rf_fence_options *options, rf_fence_result *result,
                                rf_error *err)
 {
+    const rf_figure no_rows = {NAN, NAN, NAN};
     rf_error local = {0};
     moving m = {
         .model = model, .o = rf_fence_options_default(), .err = err ? err : &local};
     rf_status st = rf_options_take(&m.o, sizeof m.o, options, "rf_fence_options", m.err);
     if (st == RF_OK)
         st = check_options(&m);
-    if (st == RF_OK)
+    if (st == RF_OK && !rows && !m.o.fixed)
+        st = rf_fail(m.err, RF_ERR_ARG, 0, "found no rows, wanted some, or `fixed`");
+    if (st == RF_OK && rows)
         st = rf_fence_rows_read(&m.rows, model, rows, m.o.threads, m.o.progress, m.o.user,
                                 m.err);
     if (st == RF_OK)
@@ -300,6 +327,8 @@ rf_status rf_model_move_fences(rf_model *model, const rf_dataset *rows,
     if (st == RF_OK)
         st = make_room(&m);
     m.goal = (rf_fence_goal){m.o.best == RF_FENCE_BEST_F1 ? 1.0 : 0.0, m.o.per_class};
+    m.result.before = m.result.expected =
+        (rf_fence_figures){no_rows, no_rows, no_rows, no_rows};
     m.result.rows = m.rows.all.n;
     m.result.open_rows = m.rows.all.n_hidden;
     if (st == RF_OK)

@@ -127,6 +127,32 @@ JS
     "$rf" fence m.rf known.tsv -o n.rf --max-false-reject 5% | grep -q '^open let in  *-  *-'
 }
 
+@test "placed by hand: answers are those of predict --fence, with rows or without" {
+    "$rf" fence m.rf --offset 0.5 -o hand.rf >text
+    [ "$(cat text)" = "fences     +0.5000 added to every margin" ]
+    "$rf" fence m.rf rows.tsv --offset 0.5 -o fitted.rf --json >hand.json
+    "$rf" eval m.rf rows.tsv --fence 0.5 --json >eval.json
+    unlabelled | "$rf" predict m.rf --fence 0.5 | cut -f 1 >want
+    unlabelled | "$rf" predict hand.rf | cut -f 1 >got
+    unlabelled | "$rf" predict fitted.rf | cut -f 1 >got2
+    cmp want got
+    cmp want got2
+    node - <<'JS'
+const assert = require('assert'), fs = require('fs'), read = name => JSON.parse(fs.readFileSync(name, 'utf8'));
+const hand = read('hand.json'), e = read('eval.json');
+assert.strictEqual(hand.offset, 0.5);
+assert(Math.abs(hand.expected.accuracy.value - e.accuracy) < 1e-9 && Math.abs(hand.expected.f1.value - e.f1_tested) < 1e-9);
+JS
+    has "$("$rf" inspect hand.rf)" "fence      placed by hand"
+    has "$("$rf" inspect fitted.rf)" "placed by hand; 164 labelled rows, 64 of them open"
+    for wrong in "m.rf -o x.rf" "m.rf --offset 1 --best f1 -o x.rf" "m.rf --offset 1 --max-false-accept 5% -o x.rf" \
+        "m.rf --offset nan -o x.rf" "m.rf --offset 1e9 -o x.rf"; do
+        run_apart "$rf" fence $wrong
+        [ "$status" -eq 2 ]
+        [ ! -e x.rf ]
+    done
+}
+
 @test "wrong usage, bad files, outputs that cannot be written" {
     rm -f n.rf
     cp rows.tsv copy.tsv

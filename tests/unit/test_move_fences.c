@@ -305,6 +305,91 @@ static int stop(void *user, const char *line)
 }
 
 /* Each leaves the model as it was. */
+/* By hand: the same with rows and without; rows measure, and a budget does not go with
+ * it.
+ */
+static void placed_by_hand(void **state)
+{
+    (void)state;
+    for (int with_rows = 0; with_rows <= 1; with_rows++) {
+        rf_model *m = make_model();
+        rf_dataset *rows = with_rows ? make_rows(m, KNOWN, OPEN) : NULL;
+        float *before = margins_of(m, 50);
+        rf_calibration was = m->calibration;
+        rf_fence_options o = rf_fence_options_default();
+        rf_fence_result r;
+        rf_promise p;
+        o.fixed = true;
+        o.offset = -0.375;
+        assert_int_equal(rf_model_move_fences(m, rows, &o, &r, NULL), RF_OK);
+        float *after = margins_of(m, 50);
+        for (size_t i = 0; i < 50 * CLASSES; i++)
+            assert_true(fabsf(after[i] - before[i] + 0.375f) < 1e-5f);
+        assert_true(r.offset == -0.375 && r.own_offsets == 0);
+        assert_int_equal(r.rows, with_rows ? KNOWN + OPEN : 0);
+        assert_true(isnan(r.before.f1.value) == !with_rows);
+        assert_true(isnan(r.expected.open_let_in.value) == !with_rows);
+        assert_int_equal(rf_model_promise(m, &p), with_rows);
+        /* without rows a text keeps its chance to be known */
+        if (!with_rows)
+            assert_true(m->calibration.slope == was.slope &&
+                        fabsf(m->calibration.bias - was.bias - 0.375f * was.slope) <
+                            1e-5f);
+        const json_t *fence = json_object_get(m->summary, "fence");
+        assert_true(json_is_null(json_object_get(fence, "best")));
+        assert_true(json_real_value(json_object_get(fence, "offset")) == -0.375);
+        assert_null(json_object_get(m->summary, "expected"));
+        assert_null(json_object_get(m->summary, "budget"));
+        free(before);
+        free(after);
+        rf_dataset_free(rows);
+        rf_model_free(m);
+    }
+}
+
+/* Of fences placed by hand the figures are those of the answers at that fence. */
+static void by_hand_the_figures_are_those_of_the_answers(void **state)
+{
+    (void)state;
+    rf_model *m = make_model();
+    rf_dataset *rows = make_rows(m, KNOWN, OPEN);
+    rf_fence_options o = rf_fence_options_default();
+    rf_fence_result r, again;
+    o.fixed = true;
+    o.offset = 0.25;
+    assert_int_equal(rf_model_move_fences(m, rows, &o, &r, NULL), RF_OK);
+    o.offset = 0.0;
+    assert_int_equal(rf_model_move_fences(m, rows, &o, &again, NULL), RF_OK);
+    assert_true(fabs(r.expected.accuracy.value - again.before.accuracy.value) < 1e-9);
+    assert_true(fabs(r.expected.f1.value - again.before.f1.value) < 1e-9);
+    assert_true(again.before.f1.value == again.expected.f1.value);
+    rf_dataset_free(rows);
+    rf_model_free(m);
+}
+
+static void refused_by_hand(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -2e6};
+    rf_error err = {0};
+    rf_model *m = make_model();
+    rf_fence_options o = rf_fence_options_default();
+    assert_int_equal(rf_model_move_fences(m, NULL, &o, NULL, &err), RF_ERR_ARG);
+    assert_non_null(strstr(err.msg, "found no rows"));
+    o.fixed = true;
+    for (size_t i = 0; i < 3; i++) {
+        o.offset = bad[i];
+        assert_int_equal(rf_model_move_fences(m, NULL, &o, NULL, &err), RF_ERR_ARG);
+        assert_non_null(strstr(err.msg, "offset is"));
+    }
+    o.offset = 1.0;
+    o.max_false_accept = 0.1;
+    assert_int_equal(rf_model_move_fences(m, NULL, &o, NULL, &err), RF_ERR_ARG);
+    assert_non_null(strstr(err.msg, "one or the other"));
+    assert_non_null(json_object_get(m->summary, "expected")); /* as it was */
+    rf_model_free(m);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -376,6 +461,9 @@ int main(void)
         cmocka_unit_test(the_description_follows),
         cmocka_unit_test(moved_models_are_saved_and_loaded),
         cmocka_unit_test(known_rows_alone_serve_a_budget_of_rejects),
+        cmocka_unit_test(placed_by_hand),
+        cmocka_unit_test(by_hand_the_figures_are_those_of_the_answers),
+        cmocka_unit_test(refused_by_hand),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests_name("move_fences", tests, NULL, NULL);
