@@ -336,6 +336,8 @@ RF_API rf_map_ring rf_model_map_ring(const rf_model *model);
 RF_API rf_status rf_decision_place(const rf_model *model, const rf_decision *decision,
                                    float *x, float *y, rf_error *err);
 
+#define RF_NEIGHBOUR_TEXT_MAX 1000 /* bytes; longer ones are cut, and say "cut": true */
+
 /* A decision as the JSON object that `ringfence predict --json` prints and the service
  * answers: label, open, confidence, margin, ranking, accepted, nearest_rejecting, the
  * reason of an open answer, and what the options ask for. */
@@ -343,7 +345,8 @@ typedef struct rf_answer_options {
     size_t struct_size;
     size_t top;       /* most likely known classes in "ranking"; 5 by default */
     size_t margins;   /* largest margins in "margins"; 0: without */
-    size_t explain;   /* nearest training texts in "neighbours"; 0: without */
+    size_t explain;   /* nearest training texts in "neighbours", each up to
+                       * RF_NEIGHBOUR_TEXT_MAX bytes; 0: without */
     bool map;         /* "map": [x, y], where the text falls (rf_decision_place) */
     const char *text; /* repeated as "text"; NULL: without */
     size_t text_len;

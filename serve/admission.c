@@ -6,8 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define BODIES_IN_MEMORY 64 /* of the maximum size, all requests together */
-
 const char *http_header(struct MHD_Connection *c, const char *name)
 {
     return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
@@ -22,11 +20,8 @@ bool admission_refuse_large(exchange *x)
 
 bool admission_memory_full(exchange *x)
 {
-    service *s = x->service;
-    if (atomic_load(&s->bytes_held) / BODIES_IN_MEMORY < s->o.max_body_bytes)
-        return false;
-    return !problem_set(&x->refusal, 429, "queue_full",
-                        "too many requests and answers are in memory; try again later");
+    held *h = &x->service->held;
+    return atomic_load(&h->bytes) >= h->most && !problem_memory_full(&x->refusal);
 }
 
 static bool has_method(const char *allow, const char *method)
@@ -168,5 +163,5 @@ bool admission_check(exchange *x, struct MHD_Connection *c, const char *url,
         return admission_refuse_large(x);
     x->posts = strcmp(method, "POST") == 0;
     x->takes_body = x->posts && x->route->takes_body;
-    return !x->takes_body || !admission_memory_full(x);
+    return x->route->open || x->endpoint == ENDPOINT_METRICS || !admission_memory_full(x);
 }

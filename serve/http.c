@@ -60,6 +60,12 @@ static void *on_request_start(void *user, const char *uri, struct MHD_Connection
     return x;
 }
 
+void exchange_hold(exchange *x, size_t bytes)
+{
+    x->bytes_held += bytes;
+    atomic_fetch_add(&x->service->held.bytes, bytes);
+}
+
 static void log_access(const exchange *x, struct MHD_Connection *c, bool complete)
 {
     const union MHD_ConnectionInfo *i =
@@ -118,7 +124,7 @@ static void on_request_end(void *user, struct MHD_Connection *c, void **context,
         atomic_fetch_sub(&s->counts.active, 1);
     job_detach(x->job);
     desk_task_free(x->task);
-    atomic_fetch_sub(&s->bytes_held, x->bytes_held);
+    atomic_fetch_sub(&s->held.bytes, x->bytes_held);
     rf_buffer_release(&x->body);
     free(x);
 }
@@ -132,8 +138,7 @@ static void receive_body(exchange *x, const char *bytes, size_t len)
     rf_error err = {0};
     if (x->refusal.status || !x->takes_body || admission_memory_full(x))
         return;
-    x->bytes_held += len;
-    atomic_fetch_add(&x->service->bytes_held, len);
+    exchange_hold(x, len);
     rf_status st = rf_buffer_add(&x->body, bytes, len, &err);
     if (st == RF_ERR_LIMIT)
         admission_refuse_large(x);

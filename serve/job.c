@@ -12,27 +12,64 @@ static char no_memory_answer[] =
     "{\"error\": {\"code\": \"out_of_memory\", \"message\": \"no memory "
     "for the answer\", \"pointer\": \"\"}}";
 
-job *job_new(atomic_size_t *bytes_held)
+job *job_new(held *all)
 {
     job *j = calloc(1, sizeof *j);
     if (!j)
         return NULL;
     pthread_mutex_init(&j->lock, NULL);
     j->refs = 1;
-    j->bytes_held = bytes_held;
+    j->held = all;
     return j;
+}
+
+/* ---- Answers in memory ------------------------------------------------------------- */
+
+static void keep_answer(job *j, size_t i, char *answer, size_t len)
+{
+    j->texts[i].answer = answer;
+    j->texts[i].answer_len = len;
+    j->bytes += len;
+    if (j->held)
+        atomic_fetch_add(&j->held->bytes, len);
+}
+
+static void drop_answer(job *j, size_t i)
+{
+    job_text *t = &j->texts[i];
+    if (t->answer && t->answer != no_memory_answer) {
+        j->bytes -= t->answer_len;
+        if (j->held)
+            atomic_fetch_sub(&j->held->bytes, t->answer_len);
+        free(t->answer);
+    }
+    t->answer = NULL;
+}
+
+static void drop_answers(job *j)
+{
+    for (size_t i = 0; j->texts && i < j->n; i++)
+        drop_answer(j, i);
+}
+
+/* Short requests can have long answers (explain, margins). */
+static bool has_room(const job *j, size_t len, problem *p)
+{
+    if (!j->held)
+        return true;
+    if (j->bytes + len > j->held->most / 4)
+        return problem_set(p, 413, "answer_too_large",
+                           "the answers take more than %zu bytes, wanted fewer texts, or "
+                           "less of explain, margins and top_k",
+                           j->held->most / 4);
+    if (atomic_load(&j->held->bytes) + len > j->held->most)
+        return problem_memory_full(p);
+    return true;
 }
 
 static void job_free(job *j)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; j->texts && i < j->n; i++)
-        if (j->texts[i].answer != no_memory_answer) {
-            bytes += j->texts[i].answer_len;
-            free(j->texts[i].answer);
-        }
-    if (j->bytes_held)
-        atomic_fetch_sub(j->bytes_held, bytes);
+    drop_answers(j);
     for (size_t i = 0; i < j->n_json; i++)
         json_decref(j->json[i]);
     free(j->json);
@@ -123,6 +160,13 @@ bool job_ready(job *j, struct MHD_Connection *connection, problem *failure)
     return !waiting;
 }
 
+void job_drop_answers(job *j)
+{
+    pthread_mutex_lock(&j->lock);
+    drop_answers(j);
+    pthread_mutex_unlock(&j->lock);
+}
+
 bool job_is_done(job *j)
 {
     pthread_mutex_lock(&j->lock);
@@ -132,14 +176,6 @@ bool job_is_done(job *j)
 }
 
 /* ---- Finishing --------------------------------------------------------------------- */
-
-static void keep_answer(job *j, size_t i, char *answer, size_t len)
-{
-    j->texts[i].answer = answer;
-    j->texts[i].answer_len = len;
-    if (j->bytes_held)
-        atomic_fetch_add(j->bytes_held, len);
-}
 
 /* In a stream the problem takes the place of the answer. */
 static void keep_problem(job *j, size_t i, const problem *failure)
@@ -161,13 +197,30 @@ static void keep_problem(job *j, size_t i, const problem *failure)
     }
 }
 
+/* Nothing more is wanted. What is there of a stream is still sent. */
+static void end_early(job *j, const problem *failure)
+{
+    for (size_t i = 0; j->stream && i < j->n; i++)
+        if (!j->texts[i].answer && i >= j->sent)
+            keep_problem(j, i, failure);
+    if (j->failure.status == 0)
+        j->failure = *failure;
+    if (!j->stream)
+        drop_answers(j);
+    j->over = true;
+}
+
 void job_finish(job *j, size_t i, char *answer, size_t len, const problem *failure)
 {
+    problem full = {0};
     pthread_mutex_lock(&j->lock);
-    if (j->texts[i].answer) { /* expired in the meantime */
+    if (j->over) { /* expired in the meantime */
         free(answer);
-    } else if (answer) {
+    } else if (answer && has_room(j, len, &full)) {
         keep_answer(j, i, answer, len);
+    } else if (answer) {
+        free(answer);
+        end_early(j, &full);
     } else {
         keep_problem(j, i, failure);
     }
@@ -187,12 +240,7 @@ void job_expire(job *j, const problem *failure)
 {
     pthread_mutex_lock(&j->lock);
     if (j->unfinished > 0) {
-        for (size_t i = 0; j->stream && i < j->n; i++)
-            if (!j->texts[i].answer)
-                keep_problem(j, i, failure);
-        if (j->failure.status == 0)
-            j->failure = *failure;
-        j->over = true;
+        end_early(j, failure);
         resume_if_ready(j);
     }
     pthread_mutex_unlock(&j->lock);
@@ -213,6 +261,8 @@ static size_t copy_lines(job *j, char *out, size_t room)
         j->sent_bytes += n;
         if (n == left && filled < room) {
             out[filled++] = '\n';
+            if (!j->keep_sent)
+                drop_answer(j, j->sent);
             j->sent++;
             j->sent_bytes = 0;
         }

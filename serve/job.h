@@ -16,6 +16,12 @@
 
 struct MHD_Connection;
 
+/* What requests and answers take in memory, all together. A single job gets a quarter. */
+typedef struct held {
+    atomic_size_t bytes;
+    size_t most;
+} held;
+
 typedef struct job_text {
     const char *bytes; /* in the job's body or JSON */
     size_t len;
@@ -31,13 +37,14 @@ typedef struct job {
     job_text *texts; /* [n] */
     size_t n;
     rf_answer_options options;
-    float fence;               /* added to every margin */
-    size_t deadline_ms;        /* 0: the server's */
-    bool stream;               /* answered in lines, as they come */
-    bool single;               /* answered with one object, not with a list */
-    bool no_store;             /* its texts are not to be kept */
-    double deadline;           /* by rf_clock_seconds */
-    atomic_size_t *bytes_held; /* total of the answers of all jobs in memory */
+    float fence;        /* added to every margin */
+    size_t deadline_ms; /* 0: the server's */
+    bool stream;        /* answered in lines, as they come */
+    bool single;        /* answered with one object, not with a list */
+    bool no_store;      /* its texts are not to be kept */
+    bool keep_sent;     /* keep the lines of a stream that are sent */
+    double deadline;    /* by rf_clock_seconds */
+    held *held;         /* may be NULL */
 
     /* Owned by the queue, under its lock. */
     struct job *next;
@@ -47,6 +54,7 @@ typedef struct job {
     size_t refs;          /* the connection, and each unfinished text */
     size_t unfinished;    /* texts without an answer */
     bool over;            /* no more answers are wanted */
+    size_t bytes;         /* of the answers in memory */
     problem failure;      /* of the first text that failed, or of the whole job */
     struct MHD_Connection *waiting; /* suspended until there is something to send */
 
@@ -54,9 +62,9 @@ typedef struct job {
     size_t sent, sent_bytes;
 } job;
 
-/* With the reference of the connection; NULL if there is no memory. bytes_held may be
- * NULL. */
-job *job_new(atomic_size_t *bytes_held);
+/* With the reference of the connection; NULL if there is no memory. Without `all`,
+ * answers may be as large as they like. */
+job *job_new(held *all);
 
 /* Drops the reference of the connection: the answers are not wanted any more. Accepts
  * NULL. */
@@ -69,8 +77,8 @@ void job_unref(job *j);
 /* Adds the references of the texts, before the job is queued. */
 void job_begin(job *j);
 
-/* Takes over the answer to text i; if it is NULL, failure says why. Drops the text's
- * reference. */
+/* Takes over the answer to text i; if it is NULL, failure says why. If the answers take
+ * too much memory, the job fails, and they are freed. Drops the text's reference. */
 void job_finish(job *j, size_t i, char *answer, size_t len, const problem *failure);
 
 /* Drops the references of n texts that will not be answered because the job is over. */
@@ -78,6 +86,9 @@ void job_drop(job *j, size_t n);
 
 /* Fails the job, unless all answers are there. */
 void job_expire(job *j, const problem *failure);
+
+/* Frees the answers: a reply has been made of them. */
+void job_drop_answers(job *j);
 
 /* Does every text have its answer? */
 bool job_is_done(job *j);

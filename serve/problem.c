@@ -37,6 +37,12 @@ bool problem_shutting_down(problem *p)
     return problem_set(p, 503, "shutting_down", "the service is stopping");
 }
 
+bool problem_memory_full(problem *p)
+{
+    return problem_set(p, 429, "queue_full",
+                       "too many requests and answers are in memory; try again later");
+}
+
 bool problem_out_of_memory(problem *p, const char *what)
 {
     return problem_set(p, 503, "out_of_memory", "no memory for %s", what);

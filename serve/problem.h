@@ -29,6 +29,9 @@ bool problem_at(problem *p, const char *pointer, unsigned status, const char *co
 bool problem_shutting_down(problem *p);
 bool problem_out_of_memory(problem *p, const char *what);
 
+/* 429: requests and answers take too much memory together. Always false. */
+bool problem_memory_full(problem *p);
+
 /* A key as a JSON pointer (RFC 6901): "/" before it, "~" and "/" in it escaped. A long
  * one is cut, between two characters. */
 void problem_pointer(char out[POINTER_MAX], const char *key);

@@ -96,8 +96,10 @@ enum MHD_Result reply_status(exchange *x, struct MHD_Connection *c, unsigned sta
                              const char *type, rf_text *t)
 {
     problem p;
-    if (t->status == RF_OK)
+    if (t->status == RF_OK) {
+        exchange_hold(x, t->buffer.len);
         return send_response(x, c, response_from(t), status, type);
+    }
     rf_text_release(t);
     problem_out_of_memory(&p, "the answer");
     return reply_problem(x, c, &p);

@@ -78,11 +78,12 @@ static bool start_job(exchange *x, http_connection *c, problem *p)
 {
     service *s = x->service;
     request_kind kind;
-    job *j = x->job = job_new(&s->bytes_held);
+    job *j = x->job = job_new(&s->held);
     query q = {j, &s->limits, p};
     if (!j)
         return problem_out_of_memory(p, "a request");
     j->options = rf_answer_options_default();
+    j->keep_sent = s->o.log_texts;
     if (!read_headers(c, &kind, &j->stream, p))
         return false;
     MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, read_query_option, &q);
@@ -119,6 +120,7 @@ static enum MHD_Result reply_answers(exchange *x, http_connection *c)
     job *j = x->job;
     rf_text t;
     rf_text_init(&t, REPLY_MAX, "an answer");
+    t.status = rf_buffer_reserve(&t.buffer, j->bytes + 2 * j->n + 20, NULL);
     if (!j->single)
         rf_text_put(&t, "{\"answers\": [");
     for (size_t i = 0; i < j->n; i++) {
@@ -127,6 +129,8 @@ static enum MHD_Result reply_answers(exchange *x, http_connection *c)
         rf_text_add(&t, j->texts[i].answer, j->texts[i].answer_len);
     }
     rf_text_put(&t, j->single ? "\n" : "]}\n");
+    if (!x->service->o.log_texts)
+        job_drop_answers(j);
     return reply_text(x, c, JSON, &t);
 }
 

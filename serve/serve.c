@@ -19,6 +19,7 @@
 #include <malloc.h>
 #include <math.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -28,6 +29,7 @@
 #define TOKENS_PER_THREAD 512 /* of a batch: see docs/SPEED.md */
 #define THREADS_PER_WORKER 4  /* at least, by default */
 #define SPARE_FILES 64        /* open files besides connections */
+#define BODIES_IN_MEMORY 64   /* of the maximum size: requests and answers together */
 #define FLUSH_TICKS 50 /* of 10 ms: how long to wait for the next answer to be sent */
 
 serve_options serve_options_default(void)
@@ -281,6 +283,9 @@ static rf_status service_init(service *s, rf_error *err)
                           o->max_connections};
     s->limits = (request_limits){o->max_texts, o->max_text_bytes,
                                  (size_t)ceil(1e3 * o->deadline)};
+    s->held.most = o->max_body_bytes > SIZE_MAX / BODIES_IN_MEMORY
+                       ? SIZE_MAX
+                       : BODIES_IN_MEMORY * o->max_body_bytes;
     s->started = rf_clock_seconds();
     s->main_thread = pthread_self();
     pthread_mutex_init(&s->reload_lock, NULL);

@@ -33,7 +33,7 @@ typedef struct service {
     char policy[300]; /* Content-Security-Policy of the page */
     double started;
     atomic_bool draining;
-    atomic_size_t bytes_held; /* of requests and answers in memory */
+    held held;
 
     /* Requests that wait for a reload by the main thread. */
     pthread_t main_thread;
@@ -55,7 +55,7 @@ typedef struct exchange {
     bool posts;      /* the method is POST */
     bool takes_body; /* else the body is dropped */
     rf_buffer body;
-    size_t bytes_held; /* received; they stay counted until the exchange ends */
+    size_t bytes_held; /* of the body and the reply; counted until the exchange ends */
     job *job;
     desk_task *task;
     problem refusal; /* decided before the whole request was read, or by a reload */
@@ -79,6 +79,8 @@ bool admission_refuse_large(exchange *x); /* sets the refusal; always false */
 /* True, with a refusal, if requests and answers take too much memory together: slow
  * clients hold what they send and what they do not read. */
 bool admission_memory_full(exchange *x);
+/* Counts bytes of the request or the reply, until the exchange ends. */
+void exchange_hold(exchange *x, size_t bytes);
 /* May this client change the model or the store? Either it has a token, or there is none
  * and our own page asks, on this machine. If not, p says why; else who it is. */
 bool admission_may_write(const exchange *x, struct MHD_Connection *c, char who[WHO_MAX],

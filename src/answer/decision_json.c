@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_JSON ((size_t)256 << 20) /* bytes; texts of neighbours may be long */
+#define MAX_JSON ((size_t)256 << 20) /* bytes */
 
 typedef struct writing {
     rf_text text;
@@ -99,6 +99,19 @@ static rf_status find_neighbours(writing *w, rf_error *err)
     return rf_explain(w->model, w->d->feature, w->near, &w->n_near, err);
 }
 
+/* A text of any length makes an answer of bounded length: a short request must not make
+ * a service write megabytes. */
+static void put_neighbour_text(writing *w, const char *text, size_t len)
+{
+    size_t cut = len;
+    if (len > RF_NEIGHBOUR_TEXT_MAX)
+        for (cut = RF_NEIGHBOUR_TEXT_MAX; cut > 0 && (text[cut] & 0xc0) == 0x80; cut--)
+            ;
+    rf_text_string(&w->text, text, cut);
+    if (cut < len)
+        rf_text_put(&w->text, ", \"cut\": true");
+}
+
 static void put_neighbours(writing *w)
 {
     rf_text_put(&w->text, ", \"neighbours\": [");
@@ -106,7 +119,7 @@ static void put_neighbours(writing *w)
         const rf_neighbour *b = &w->near[i];
         rf_text_put(&w->text, i ? ", {\"text\": " : "{\"text\": ");
         if (b->text)
-            rf_text_string(&w->text, b->text, b->text_len);
+            put_neighbour_text(w, b->text, b->text_len);
         else
             rf_text_put(&w->text, "null");
         rf_text_put(&w->text, ", \"label\": ");

@@ -150,6 +150,17 @@ async function refuses(server, status, code, options, target = '/v1/classify', m
   return a.json.error;
 }
 
+await test('a short request with long answers ends before they fill the memory', async () => {
+  const server = await Server.start([modelA, '--max-body', '16K']), list = { texts: texts(200, 74), explain: 50 }; // 256 KiB for one
+  await refuses(server, 413, 'answer_too_large', { json: list });
+  const few = { texts: list.texts.slice(0, 20), explain: 50 };
+  same((await server.classify(few)).json.answers, predict(modelA, few.texts, '--explain', '50'));
+  const streamed = await server.ask('POST', '/v1/classify', { json: list, headers: { Accept: 'application/x-ndjson' } });
+  assert.equal(streamed.lines.length, 200); // of a stream, what is read does not count
+  for (const line of streamed.lines) assert.ok(line.label || line.error.code === 'answer_too_large', JSON.stringify(line).slice(0, 200));
+  await server.stop();
+});
+
 await test('every documented error, except those of a server in trouble', async () => {
   await refuses(plain, 400, 'bad_json', { body: '{"text": ', type: 'application/json' });
   assert.equal((await refuses(plain, 400, 'bad_request', { json: { texts: ['a', 'b', 'c', 4] } })).pointer, '/texts/3');

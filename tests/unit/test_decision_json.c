@@ -164,6 +164,44 @@ static void missing_parts_are_errors(void **state)
     rf_model_free(m);
 }
 
+/* Of long neighbours the first thousand bytes are shown, whole characters. */
+static void long_neighbours_are_cut(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t ascii, marks, want; /* bytes before characters of three bytes */
+        bool cut;
+    } cases[] = {{1000, 0, 1000, false},
+                 {1001, 0, 1000, true},
+                 {998, 1, 998, true},
+                 {997, 1, 1000, false},
+                 {998, 30000, 998, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rf_model *m = tiny_model_new(CLASSES, 0.0f);
+        rf_session *s = rf_session_new(m, 1, NULL);
+        rf_decision d;
+        rf_answer_options o = {.struct_size = sizeof o, .explain = 1};
+        size_t len = cases[i].ascii + 3 * cases[i].marks;
+        tiny_model_keep(m, 1, true);
+        free(m->texts);
+        m->texts = malloc(len);
+        assert_non_null(m->texts);
+        memset(m->texts, 'a', len);
+        for (size_t k = 0; k < cases[i].marks; k++)
+            memcpy(m->texts + cases[i].ascii + 3 * k, "\xe6\xbc\xa2", 3);
+        m->text_ends[0] = len;
+        json_t *a = answer(m, s, "a", &o, &d);
+        json_t *one = json_array_get(json_object_get(a, "neighbours"), 0);
+        json_t *text = json_object_get(one, "text");
+        assert_int_equal(json_string_length(text), cases[i].want);
+        assert_memory_equal(json_string_value(text), m->texts, cases[i].want);
+        assert_int_equal(json_is_true(json_object_get(one, "cut")), cases[i].cut);
+        json_decref(a);
+        rf_session_free(s);
+        rf_model_free(m);
+    }
+}
+
 /* Reasons for made-up neighbours: classes of the nearest texts, nearest first. */
 static void reasons(void **state)
 {
@@ -231,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field),
         cmocka_unit_test(missing_parts_are_errors),
+        cmocka_unit_test(long_neighbours_are_cut),
         cmocka_unit_test(reasons),
         cmocka_unit_test(unknown_words),
     };

@@ -72,6 +72,61 @@ static void full_and_closed(void **state)
     queue_free(q);
 }
 
+/* Finishes text i with an answer of len bytes. */
+static void finish_with(job *j, size_t i, size_t len)
+{
+    char *answer = malloc(len + 1);
+    assert_non_null(answer);
+    memset(answer, '1', len);
+    job_finish(j, i, answer, len, NULL);
+}
+
+static void answers_are_limited(void **state)
+{
+    (void)state;
+    for (int stream = 0; stream < 2; stream++) {
+        held all = {.most = 400};
+        job *a = job_of(4, 4), *b = job_of(2, 4);
+        problem failure;
+        char line[64];
+        a->held = b->held = &all;
+        a->stream = stream;
+        job_begin(a);
+        job_begin(b);
+        finish_with(a, 0, 60);
+        assert_int_equal(all.bytes, 60);
+        if (stream) { /* what is sent does not count any more */
+            assert_int_equal(job_read(a, line, sizeof line, NULL), 61);
+            assert_int_equal(all.bytes, 0);
+            finish_with(a, 1, 60);
+        } else
+            finish_with(a, 1, 40);
+        assert_int_equal(a->failure.status, 0);
+        finish_with(a, 2, 41); /* a quarter of all is too little for that */
+        assert_int_equal(a->failure.status, 413);
+        assert_string_equal(a->failure.code, "answer_too_large");
+        assert_true(a->over);
+        finish_with(a, 3, 1);
+        if (!stream) {
+            assert_true(job_ready(a, NULL, &failure));
+            assert_int_equal(all.bytes, 0);
+        } else /* a line each for the others */
+            assert_true(a->texts[1].answer_len == 60 &&
+                        strstr(a->texts[2].answer, "answer_too_large") &&
+                        strstr(a->texts[3].answer, "answer_too_large"));
+        size_t before = all.bytes;
+        all.bytes += 390 - before;
+        finish_with(b, 0, 10);
+        finish_with(b, 1, 1);
+        assert_int_equal(b->failure.status, 429);
+        assert_int_equal(all.bytes, 390);
+        all.bytes -= 390 - before;
+        job_detach(a);
+        job_detach(b);
+        assert_int_equal(all.bytes, 0);
+    }
+}
+
 /* Two tokens for the ends and one for four bytes. */
 static void batches_keep_to_the_budget(void **state)
 {
@@ -305,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_and_closed),
+        cmocka_unit_test(answers_are_limited),
         cmocka_unit_test(batches_keep_to_the_budget),
         cmocka_unit_test(a_small_job_is_not_starved),
         cmocka_unit_test(a_job_that_is_over_is_left_out),
