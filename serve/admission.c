@@ -1,4 +1,4 @@
-/* admission.c - checks on a request that need only its headers: framing, route, access */
+/* admission.c - checks on a request that need only its headers: route, access, size */
 #include "service.h"
 
 #include <stdio.h>
@@ -31,49 +31,6 @@ static bool has_method(const char *allow, const char *method)
         if ((at == allow || at[-1] == ' ') && (at[len] == ',' || at[len] == '\0'))
             return true;
     return false;
-}
-
-/* ---- Framing ----------------------------------------------------------------------- */
-
-typedef struct framing {
-    unsigned lengths, codings; /* headers that say where the body ends */
-    unsigned hosts;            /* Host headers */
-    bool ambiguous;            /* a header that implementations read differently */
-} framing;
-
-static enum MHD_Result check_header(void *user, enum MHD_ValueKind kind, const char *name,
-                                    const char *value)
-{
-    static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"; /* RFC 9110, 5.6.2 */
-    (void)kind;
-    framing *f = user;
-    f->lengths += strcasecmp(name, "Content-Length") == 0;
-    f->hosts += strcasecmp(name, "Host") == 0;
-    if (strcasecmp(name, "Transfer-Encoding") == 0) {
-        f->codings++;
-        f->ambiguous |= !value || strcasecmp(value, "chunked") != 0;
-    }
-    f->ambiguous |= strspn(name, token) != strlen(name); /* "Content-Length : 5" */
-    return MHD_YES;
-}
-
-/* Request smuggling: if a proxy and we disagree about where a request ends, part of its
- * body becomes another request (RFC 9112, 6.3). Nor may the host be in doubt (3.2). */
-static bool check_framing(exchange *x, struct MHD_Connection *c, const char *version)
-{
-    framing f = {0};
-    MHD_get_connection_values(c, MHD_HEADER_KIND, check_header, &f);
-    bool old = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
-    if (f.lengths + f.codings < 2 && f.hosts < 2 && !f.ambiguous && !(old && f.codings))
-        return true;
-    x->close = x->refuse_now = true;
-    if (f.hosts > 1)
-        return problem_set(&x->refusal, 400, "bad_request",
-                           "found %u Host headers, wanted one", f.hosts);
-    return problem_set(&x->refusal, 400, "bad_request",
-                       "found headers that leave the end of the body in doubt, wanted "
-                       "one Content-Length, or Transfer-Encoding: chunked");
 }
 
 /* ---- Access ------------------------------------------------------------------------ */
@@ -138,12 +95,10 @@ bool admission_may_write(const exchange *x, struct MHD_Connection *c, char who[W
 }
 
 bool admission_check(exchange *x, struct MHD_Connection *c, const char *url,
-                     const char *method, const char *version)
+                     const char *method)
 {
     service *s = x->service;
     problem *p = &x->refusal;
-    if (!check_framing(x, c, version))
-        return false;
     x->route = route_find(url);
     if (!x->route)
         return problem_set(p, 404, "not_found",

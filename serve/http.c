@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "log.h"
 #include "service.h"
+#include "wire.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -27,16 +28,23 @@ static conn *conn_of(struct MHD_Connection *c)
     return i ? i->socket_context : NULL;
 }
 
+static int fd_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return i ? (int)i->connect_fd : -1;
+}
+
 static void on_connection(void *user, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
     service *s = user;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *i =
-            MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-        *context = i ? conn_add(s->deadlines, (int)i->connect_fd) : NULL;
+        if (wire_open(fd_of(c), s->o.tls_cert))
+            *context = conn_add(s->deadlines, fd_of(c));
         atomic_fetch_add(&s->counts.connections, 1);
     } else {
+        wire_close(fd_of(c));
         conn_remove(s->deadlines, *context);
         atomic_fetch_sub(&s->counts.connections, 1);
     }
@@ -148,20 +156,33 @@ static void receive_body(exchange *x, const char *bytes, size_t len)
         rf_buffer_release(&x->body);
 }
 
+static enum MHD_Result refuse_unchecked(exchange *x, struct MHD_Connection *c)
+{
+    problem p;
+    x->close = true;
+    problem_set(&p, 500, "internal",
+                "this libmicrohttpd (%s) reads requests in a way that cannot be checked",
+                MHD_get_version());
+    return reply_problem(x, c, &p);
+}
+
 static enum MHD_Result handle_request(void *user, struct MHD_Connection *c,
                                       const char *url, const char *method,
                                       const char *version, const char *upload,
                                       size_t *upload_size, void **context)
 {
     (void)user;
+    (void)version;
     exchange *x = *context;
     if (!x || !x->connection)
         return MHD_NO; /* no memory: closes the connection */
     if (!x->active) {
         x->active = true;
         atomic_fetch_add(&x->service->counts.active, 1);
-        bool admitted = admission_check(x, c, url, method, version);
-        if (!admitted && (x->refuse_now || http_header(c, "Expect"))) {
+        if (!wire_take_head(fd_of(c)))
+            return refuse_unchecked(x, c);
+        bool admitted = admission_check(x, c, url, method);
+        if (!admitted && http_header(c, "Expect")) {
             x->close = true;
             return reply_problem(x, c, &x->refusal);
         }
@@ -211,6 +232,12 @@ static rf_status read_pem(const char *option, const char *path, rf_buffer *out,
     return st;
 }
 
+/* TLS 1.3 and 1.2 (RFC 8996 forbids the older ones), with forward secrecy and
+ * authenticated ciphers: no RSA key exchange, no CBC. */
+static const char tls_priorities[] =
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
+    "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM";
+
 static struct MHD_Daemon *start_daemon(service *s, int fd, const char *cert,
                                        const char *key, rf_error *err)
 {
@@ -221,8 +248,7 @@ static struct MHD_Daemon *start_daemon(service *s, int fd, const char *cert,
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)cert},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)key},
-        {MHD_OPTION_HTTPS_PRIORITIES, 0, /* RFC 8996 forbids 1.0 and 1.1 */
-         (void *)(uintptr_t) "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)tls_priorities},
         {MHD_OPTION_END, 0, NULL}};
     struct MHD_Daemon *d = MHD_start_daemon(
         flags, 0, NULL, NULL, handle_request, s, MHD_OPTION_EXTERNAL_LOGGER, keep_message,
@@ -248,6 +274,7 @@ struct MHD_Daemon *http_start(service *s, int fd, rf_error *err)
 {
     struct MHD_Daemon *d = NULL;
     rf_buffer cert = {0}, key = {0};
+    wire_start(&s->counts);
     if (s->o.tls_cert && !MHD_is_feature_supported(MHD_FEATURE_TLS))
         rf_fail(err, RF_ERR_VERSION, 0, "this libmicrohttpd was built without TLS");
     else if (read_pem("--tls-cert", s->o.tls_cert, &cert, err) == RF_OK &&

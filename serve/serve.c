@@ -13,6 +13,7 @@
 #include "listener.h"
 #include "log.h"
 #include "service.h"
+#include "wire.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -250,6 +251,7 @@ static rf_status serve_on(service *s, listener *l, rf_error *err)
         return err->code;
     flush_answers(s);
     MHD_stop_daemon(daemon);
+    wire_stop();
     log_line("stopped");
     return RF_OK;
 }

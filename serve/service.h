@@ -61,7 +61,6 @@ typedef struct exchange {
     problem refusal; /* decided before the whole request was read, or by a reload */
     unsigned status; /* of the answer; 0: none yet */
     bool close;      /* close the connection after the answer */
-    bool refuse_now; /* without reading the body */
 
     size_t reload_generation; /* of the model that was loaded on request; 0: none yet */
     struct exchange *next_reload;
@@ -74,7 +73,7 @@ struct MHD_Daemon *http_start(service *s, int fd, rf_error *err);
 
 /* admission.c: all checks that need only the headers. If false, x->refusal says why. */
 bool admission_check(exchange *x, struct MHD_Connection *c, const char *url,
-                     const char *method, const char *version);
+                     const char *method);
 bool admission_refuse_large(exchange *x); /* sets the refusal; always false */
 /* True, with a refusal, if requests and answers take too much memory together: slow
  * clients hold what they send and what they do not read. */

@@ -88,9 +88,9 @@ C
     rm alone/cli/cmd_lab.c alone/cli/lab_*.[ch]
     ls alone/cli/*.c alone/serve/*.c alone/store/*.c alone/src/base/*.c "$root"/build/asset_*.c |
         xargs -P "$(nproc)" -I '{}' sh -c 'cc -std=c11 -O0 -D_POSIX_C_SOURCE=200809L -DRF_WITHOUT_LAB -Ialone \
-            -Ialone/src -Ialone/serve -Ialone/store -Ialone/cli $(pkg-config --cflags ringfence jansson nettle libmicrohttpd sqlite3) \
+            -Ialone/src -Ialone/serve -Ialone/store -Ialone/cli $(pkg-config --cflags ringfence jansson nettle libmicrohttpd gnutls sqlite3) \
             -c "$1" -o "objects/$(echo "$1" | tr / _).o"' sh '{}'
-    cc objects/*.o $(pkg-config --libs ringfence jansson nettle libmicrohttpd sqlite3 libarchive libutf8proc) -lpthread -lm -o own
+    cc objects/*.o $(pkg-config --libs ringfence jansson nettle libmicrohttpd gnutls sqlite3 libarchive libutf8proc) -lpthread -lm -o own
     export LD_LIBRARY_PATH=$(pkg-config --variable=libdir ringfence)
     want=$(echo 'where is my parcel' | "$rf" embed --encoder "$tiny")
     [ "$(echo 'where is my parcel' | ./own embed --encoder "$tiny")" = "$want" ]

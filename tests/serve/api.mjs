@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import https from 'node:https';
 import path from 'node:path';
+import tls from 'node:tls';
 import { attempts, bearer, done, ends, hostileTexts, keepAlive, metric, metrics, modelA, modelB, note, predict, refused, request, root, runProgram, scratch, Server, slow, test, texts, until, write } from './lib.mjs';
 import { running } from './api_running.mjs';
 import { check, resolve } from './schema.mjs';
@@ -436,6 +437,19 @@ await test('TLS: works with a certificate, and bad ones are refused', async () =
   const speaks = version => server.ask('GET', '/healthz', { module: https, extra: { minVersion: version, maxVersion: version, ciphers: 'ALL:@SECLEVEL=0', ca: fs.readFileSync(cert) } });
   for (const v of ['TLSv1.2', 'TLSv1.3']) assert.equal((await speaks(v)).status, 200, v);
   for (const v of ['TLSv1', 'TLSv1.1']) await assert.rejects(speaks(v), /before secure TLS|alert|protocol|version/i);
+  const weak = ciphers => server.ask('GET', '/healthz', { module: https, extra: { maxVersion: 'TLSv1.2', ciphers: ciphers + ':@SECLEVEL=0', ca: fs.readFileSync(cert) } });
+  assert.equal((await weak('ECDHE-RSA-AES128-GCM-SHA256')).status, 200);
+  for (const c of ['AES128-GCM-SHA256', 'ECDHE-RSA-AES128-SHA256', 'ECDHE-RSA-AES256-SHA']) await assert.rejects(weak(c), /before secure TLS|alert/i, c);
+  const level = server.fds(), half = tls.connect({ port: server.port, host: '127.0.0.1', ca: fs.readFileSync(cert) }), sent = [];
+  half.on('data', d => sent.push(d)).write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nX:\r\n y\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await new Promise(r => half.once('close', r));
+  assert.deepEqual([...String(Buffer.concat(sent)).matchAll(/^HTTP\/1.1 (\d+)/gm)].map(m => m[1]), ['200', '400'], 'a folded header ends the connection');
+  for (let i = 0; i < 10; i++) {
+    const c = tls.connect({ port: server.port, host: '127.0.0.1', ca: fs.readFileSync(cert) });
+    c.write('GET /healthz HTTP/1.1\r\n', () => c.destroy());
+    await new Promise(r => c.once('close', r));
+  }
+  await until(() => server.fds() <= level || server.fds(), `open files after half requests, wanted ${level}`);
   agent.destroy();
   await server.stop();
   ends([modelA, '--tls-cert', cert], 2, '--tls-key');

@@ -73,6 +73,17 @@ export async function run() {
     await server.stop();
   });
 
+  await test('clients: half a request and a close leave nothing behind, and do not delay the end', async () => {
+    const s = await Server.start([modelA, '--receive-timeout', '900', '--idle-timeout', '900', '--drain', '900', '--max-connections', '50']), before = s.fds();
+    const halves = ['GET /healthz HTTP/1.1\r\n', 'G', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET', 'POST /v1/classify HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc'];
+    const leave = async n => { for (let i = 0; i < n; i++) (await s.raw()).send(halves[i % 4]).shut().drop(); };
+    await leave(400);
+    right((await s.classify(fine)).json);
+    await until(() => s.fds() <= before || s.fds(), `open files, wanted ${before}`);
+    await leave(40);
+    await s.stop();
+  });
+
   await test('clients: those that never read a large answer are closed, and the memory freed', async () => {
     const s = await Server.start([modelA, '--send-timeout', '2', '--deadline', '300', '--max-text', '1K', '--queue', '20000']);
     right((await s.classify(fine)).json);
