@@ -23,18 +23,23 @@ static char buffers[2][CAPACITY], *lines = buffers[0]; /* lines: the one being f
 static size_t used;
 static unsigned long long lost, lost_reported; /* dropped lines */
 
-/* If standard error is closed or its disk full, there is nobody to report it to. */
-static void write_all(const char *bytes, size_t len)
+/* Returns how many lines were not written: standard error may be closed, or its disk
+ * full. */
+static unsigned long long write_all(const char *bytes, size_t len)
 {
+    unsigned long long left = 0;
     while (len > 0) {
         ssize_t n = write(STDERR_FILENO, bytes, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return;
+            break;
         bytes += n;
         len -= (size_t)n;
     }
+    for (size_t i = 0; i < len; i++)
+        left += bytes[i] == '\n';
+    return left;
 }
 
 static void *writer_main(void *unused)
@@ -47,21 +52,23 @@ static void *writer_main(void *unused)
             pthread_cond_wait(&not_empty, &lock);
         if (used == 0)
             break;
-        char *full = lines, note[100];
+        char *full = lines, note[120];
         size_t len = used;
         unsigned long long dropped = lost - lost_reported;
-        int note_len = snprintf(note, sizeof note,
-                                "ringfence: %llu log line%s dropped: not read in time\n",
-                                dropped, dropped == 1 ? "" : "s");
-        lost_reported = lost;
+        int note_len =
+            snprintf(note, sizeof note,
+                     "ringfence: %llu log line%s dropped: not read in time, or "
+                     "not written\n",
+                     dropped, dropped == 1 ? "" : "s");
         lines = buffers[full == buffers[0]];
         used = 0;
         writing = true;
         pthread_mutex_unlock(&lock);
-        write_all(full, len);
-        if (dropped > 0)
-            write_all(note, (size_t)note_len);
+        unsigned long long failed = write_all(full, len);
+        bool reported = dropped > 0 && write_all(note, (size_t)note_len) == 0;
         pthread_mutex_lock(&lock);
+        lost += failed;
+        lost_reported += reported ? dropped : 0;
         writing = false;
         pthread_cond_signal(&written);
     }
@@ -112,7 +119,7 @@ static void add_line(const char *prefix, const char *bytes, size_t len)
     }
     lost += !fits;
     if (!started) { /* there is no thread to write it */
-        write_all(lines, used);
+        lost += write_all(lines, used);
         used = 0;
     }
     pthread_mutex_unlock(&lock);

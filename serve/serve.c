@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "listener.h"
 #include "log.h"
+#include "sandbox.h"
 #include "service.h"
 #include "wire.h"
 #include "worker.h"
@@ -340,6 +341,8 @@ rf_status serve_run(const serve_options *options, rf_error *err)
     if (s.o.max_texts > s.o.queue)
         s.o.max_texts = s.o.queue; /* more would never fit */
     raise_file_limit(&s.o);
+    if (!sandbox_enter()) /* before there are threads, which inherit it */
+        log_line("this system cannot forbid system calls (seccomp): going on without");
     st = log_start(err);
     if (st == RF_OK)
         st = service_init(&s, err);

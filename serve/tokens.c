@@ -2,9 +2,11 @@
 #include "tokens.h"
 
 #include "base/file.h"
+#include "log.h"
 
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #define MIN_TOKEN 16 /* characters: shorter ones can be guessed */
 #define MAX_FILE 65536
@@ -42,6 +44,24 @@ static rf_status add_line(tokens *t, const char *line, size_t len, const char *p
     return RF_OK;
 }
 
+/* Who can write the file can let anybody in. */
+static rf_status check_mode(const char *path, rf_error *err)
+{
+    struct stat s;
+    if (stat(path, &s) != 0)
+        return rf_fail_errno(err, "%s: cannot stat", path);
+    if (s.st_mode & S_IWOTH)
+        return rf_fail(
+            err, RF_ERR_ARG, 0,
+            "%s: everybody may write to it (mode %03o), wanted a file that only "
+            "its owner can change (chmod 600)",
+            path, (unsigned)s.st_mode & 0777u);
+    if (s.st_mode & S_IROTH)
+        log_line("%s: everybody on this machine can read the tokens (mode %03o)", path,
+                 (unsigned)s.st_mode & 0777u);
+    return RF_OK;
+}
+
 rf_status tokens_read(tokens *t, const char *path, rf_error *err)
 {
     rf_buffer b;
@@ -59,7 +79,7 @@ rf_status tokens_read(tokens *t, const char *path, rf_error *err)
     if (st == RF_OK && t->n == 0)
         st = rf_fail(err, RF_ERR_FORMAT, 0, "%s: found no token, wanted one per line",
                      path);
-    return st;
+    return st == RF_OK ? check_mode(path, err) : st;
 }
 
 size_t tokens_find(const tokens *t, const char *authorization)

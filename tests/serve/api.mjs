@@ -388,6 +388,9 @@ await test('a public address requires a token or --insecure', async () => {
 
 await test('bad token files are refused', async () => {
   ends([modelA, '--token-file', scratch('no-such-file')], 1, 'no-such-file');
+  const shared = write('tokens-shared', tokens[0] + '\n');
+  fs.chmodSync(shared, 0o602);
+  ends([modelA, '--token-file', shared], 2, 'tokens-shared', 'mode 602', 'chmod 600');
   for (const [name, content] of [['tokens-empty', ''], ['tokens-comments', '# only\n\n'], ['tokens-nul', 'abc\0def\n']])
     ends([modelA, '--token-file', write(name, content)], 1, name);
 });

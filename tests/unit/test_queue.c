@@ -2,13 +2,21 @@
  * test_queue.c - texts that wait for workers: order, fairness, limits, threads, and the
  * counts that are told to Prometheus
  */
+#define _GNU_SOURCE /* unshare */
+#include "log.h"
 #include "metrics.h"
 #include "queue.h"
+#include "sandbox.h"
 
 #include "scratch.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* A job of n texts of len bytes. */
 static job *job_of(size_t n, size_t len)
@@ -316,6 +324,62 @@ static void a_poke_is_not_missed(void **state)
 
 /* ---- Metrics ----------------------------------------------------------------------- */
 
+static void *try_to_run(void *result)
+{
+    char *const argv[] = {"true", NULL};
+    execv("/bin/true", argv);
+    *(int *)result = errno;
+    return NULL;
+}
+
+/* Also in threads that are started later. Other calls work as before. */
+static void forbidden_calls_fail(void **state)
+{
+    (void)state;
+    int code;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        pthread_t thread;
+        int result = 0;
+        bool good = sandbox_enter() &&
+                    pthread_create(&thread, NULL, try_to_run, &result) == 0 &&
+                    pthread_join(thread, NULL) == 0 && result == EPERM;
+        good = good && unshare(CLONE_NEWNS) != 0 && errno == EPERM;
+        good = good && access("/", R_OK) == 0 && open("/dev/null", O_WRONLY) >= 0;
+        _exit(good ? 7 : 8);
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFEXITED(code));
+    assert_int_equal(WEXITSTATUS(code), 7); /* 0: a program was run */
+}
+
+/* Lines that a full disk did not take are counted. */
+static void log_lines_that_are_not_written(void **state)
+{
+    (void)state;
+    char line[200] = "";
+    int was = dup(STDERR_FILENO), full = open("/dev/full", O_WRONLY), ends[2];
+    assert_true(was >= 0 && full >= 0 && pipe(ends) == 0);
+    unsigned long long before = log_lost();
+    dup2(full, STDERR_FILENO);
+    assert_int_equal(log_start(NULL), RF_OK);
+    for (int i = 0; i < 3; i++)
+        log_line("line %d", i);
+    log_stop();
+    assert_int_equal(log_lost() - before, 3);
+    dup2(ends[1], STDERR_FILENO);
+    log_line("again");
+    assert_int_equal(log_lost() - before, 3);
+    dup2(was, STDERR_FILENO);
+    assert_true(read(ends[0], line, sizeof line - 1) > 0);
+    assert_string_equal(line, "ringfence: again\n");
+    close(was);
+    close(full);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void counts_as_prometheus_reads_them(void **state)
 {
     (void)state;
@@ -367,6 +431,8 @@ int main(void)
         cmocka_unit_test(streams_in_order),
         cmocka_unit_test(every_text_is_taken_once),
         cmocka_unit_test(a_poke_is_not_missed),
+        cmocka_unit_test(forbidden_calls_fail),
+        cmocka_unit_test(log_lines_that_are_not_written),
         cmocka_unit_test(counts_as_prometheus_reads_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
