@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/json_text.h"
+#include "model_slot.h"
 #include "problem.h"
 #include "store/store.h"
 
@@ -17,13 +18,25 @@ struct MHD_Connection;
 
 #define WHO_MAX 40 /* bytes of the name of who asks, NUL included */
 
+/* The lists of a request to label. */
+typedef enum label_list {
+    LABEL_ROWS,
+    LABEL_NOT_RELEVANT,
+    LABEL_WITHDRAW,
+    LABEL_TEXTS, /* the last one: a text becomes any number of rows */
+    N_LABEL_LISTS,
+} label_list;
+
 typedef struct desk_task {
     /* On the thread of the desk; sets failure, or writes the reply. */
     void (*run)(struct desk_task *t, store *s);
     char who[WHO_MAX];
-    json_t *body;        /* owns the labels */
-    store_label *labels; /* [n] */
-    size_t n, n_rows;    /* n_rows: those of "rows", before those of "not_relevant" */
+    json_t *body;                /* owns the labels */
+    store_label *labels;         /* [n] list after list */
+    size_t count[N_LABEL_LISTS]; /* as requested */
+    size_t n;
+    model_slot *models; /* for texts that have no row yet */
+    const char *source;
     problem failure;
     rf_text reply;
     bool done;

@@ -1,7 +1,8 @@
-/* learner.c - the thread of reviews and updates: what is wanted, how far it is */
+/* learner.c - the thread of reviews and changes: what is wanted, how far it is */
 #include "learner_tasks.h"
 
 #include "log.h"
+#include "model_history.h"
 #include "thread.h"
 
 #include <stdio.h>
@@ -12,17 +13,15 @@
 
 #define LOW_PRIORITY 10 /* nice: answers come first */
 
-static const char *const task_names[] = {[TASK_NONE] = "none",
-                                         [TASK_REVIEW] = "review",
-                                         [TASK_PREVIEW] = "preview",
-                                         [TASK_UPDATE] = "update",
-                                         [TASK_UNDO] = "undo"};
+static const char *const task_names[] = {
+    [TASK_NONE] = "none",     [TASK_REVIEW] = "review", [TASK_PREVIEW] = "preview",
+    [TASK_UPDATE] = "update", [TASK_FENCE] = "fence",   [TASK_UNDO] = "undo"};
 
 bool learner_going(learner *l, const char *progress)
 {
     pthread_mutex_lock(&l->lock);
     snprintf(l->progress, sizeof l->progress, "%s", progress);
-    bool gives_way = l->running == TASK_REVIEW && l->wanted != TASK_NONE;
+    bool gives_way = l->running == TASK_REVIEW && l->wanted.task != TASK_NONE;
     bool going = !l->stop && !gives_way;
     pthread_mutex_unlock(&l->lock);
     return going;
@@ -30,19 +29,22 @@ bool learner_going(learner *l, const char *progress)
 
 /* ---- The thread -------------------------------------------------------------------- */
 
-/* The next task, with its author; TASK_NONE: it is time to end. */
-static learner_task take_task(learner *l, char who[WHO_MAX])
+/* The next task; TASK_NONE: it is time to end. */
+static learner_order take_task(learner *l)
 {
     pthread_mutex_lock(&l->lock);
-    while (!l->stop && l->wanted == TASK_NONE && !l->review_wanted)
+    while (!l->stop && l->wanted.task == TASK_NONE && !l->review_wanted)
         pthread_cond_wait(&l->wake, &l->lock);
-    learner_task task = l->stop ? TASK_NONE : l->wanted ? l->wanted : TASK_REVIEW;
-    l->running = task;
-    l->wanted = TASK_NONE;
+    learner_order o = l->wanted;
+    if (l->stop)
+        o.task = TASK_NONE;
+    else if (o.task == TASK_NONE)
+        o.task = TASK_REVIEW;
+    l->running = o.task;
+    l->wanted.task = TASK_NONE;
     l->progress[0] = '\0';
-    memcpy(who, l->who, WHO_MAX);
     pthread_mutex_unlock(&l->lock);
-    return task;
+    return o;
 }
 
 /* Nobody else changes l->review, so it is copied and replaced under the lock. */
@@ -67,25 +69,43 @@ static void run_review(learner *l)
         log_line("review failed: %s", err.msg);
 }
 
-static void run_change(learner *l, learner_task task, const char *who)
+static rf_status do_change(learner *l, const learner_order *o, char **report,
+                           rf_error *err)
+{
+    switch (o->task) {
+    case TASK_FENCE: return learner_do_fence(l, o, err);
+    case TASK_UNDO: return learner_do_undo(l, o->who, err);
+    default: return learner_do_update(l, o->task == TASK_PREVIEW, o->who, report, err);
+    }
+}
+
+/* How many steps an undo has, without what a change has left that came to nothing. */
+static size_t count_steps(learner *l)
+{
+    const char *path = model_slot_path(l->o.models);
+    loaded_model *m = model_slot_acquire(l->o.models);
+    model_history_tidy(path, &m->bytes);
+    loaded_model_unref(m);
+    return model_history_steps(path);
+}
+
+static void run_change(learner *l, const learner_order *o)
 {
     rf_error err = {0};
     char *report = NULL;
-    rf_status st = task == TASK_UNDO
-                       ? learner_do_undo(l, who, &err)
-                       : learner_do_update(l, task == TASK_PREVIEW, who, &report, &err);
-    bool can_undo = learner_can_undo(l);
+    rf_status st = do_change(l, o, &report, &err);
+    size_t undo_steps = count_steps(l);
     if (st == RF_ERR_STOPPED)
         rf_fail(&err, st, 0, "the service is stopping");
     if (st != RF_OK)
-        log_line("%s by %s failed, nothing has changed: %s", task_names[task], who,
+        log_line("%s by %s failed, nothing has changed: %s", task_names[o->task], o->who,
                  err.msg);
     pthread_mutex_lock(&l->lock);
     free(l->report);
     l->report = report;
-    l->last = task;
+    l->last = o->task;
     l->running = TASK_NONE;
-    l->can_undo = can_undo;
+    l->undo_steps = undo_steps;
     if (st == RF_OK)
         l->error[0] = '\0';
     else
@@ -96,14 +116,13 @@ static void run_change(learner *l, learner_task task, const char *who)
 static void *learner_main(void *arg)
 {
     learner *l = arg;
-    char who[WHO_MAX];
     prctl(PR_SET_NAME, "rf-learner");
     setpriority(PRIO_PROCESS, 0, LOW_PRIORITY); /* of this thread, in Linux */
-    for (learner_task task; (task = take_task(l, who)) != TASK_NONE;)
-        if (task == TASK_REVIEW)
+    for (learner_order o; (o = take_task(l)).task != TASK_NONE;)
+        if (o.task == TASK_REVIEW)
             run_review(l);
         else
-            run_change(l, task, who);
+            run_change(l, &o);
     return NULL;
 }
 
@@ -111,17 +130,18 @@ learner *learner_new(const learner_options *o, rf_error *err)
 {
     learner *l = calloc(1, sizeof *l);
     if (!l) {
-        rf_fail_nomem(err, sizeof *l, "the store");
+        rf_fail_nomem(err, sizeof *l, "updates");
         return NULL;
     }
     l->o = *o;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->wake, NULL);
     rf_text_init(&l->review.json, LEARNER_JSON, "a review");
-    l->store = store_open(o->path, STORE_WRITE, err);
-    l->can_undo = learner_can_undo(l);
-    l->started = l->store && thread_start(&l->thread, learner_main, l,
-                                          "a thread for updates", err) == RF_OK;
+    l->store = o->path ? store_open(o->path, STORE_WRITE, err) : NULL;
+    l->undo_steps = count_steps(l);
+    l->started =
+        (l->store || !o->path) &&
+        thread_start(&l->thread, learner_main, l, "a thread for updates", err) == RF_OK;
     if (l->started)
         return l;
     learner_free(l);
@@ -149,21 +169,20 @@ void learner_free(learner *l)
 
 /* ---- From outside ------------------------------------------------------------------ */
 
-bool learner_start(learner *l, learner_task task, const char *who, problem *p)
+bool learner_start(learner *l, const learner_order *o, problem *p)
 {
     bool ok = false;
     pthread_mutex_lock(&l->lock);
-    learner_task busy = l->running > TASK_REVIEW ? l->running : l->wanted;
+    learner_task busy = l->running > TASK_REVIEW ? l->running : l->wanted.task;
     if (busy != TASK_NONE)
         problem_set(p, 409, "busy", "found another %s going on, wanted one at a time",
                     task_names[busy]);
-    else if (task == TASK_UNDO && !l->can_undo)
+    else if (o->task == TASK_UNDO && l->undo_steps == 0)
         problem_set(p, 409, "nothing_to_undo",
-                    "found no %s.before, which an update leaves",
+                    "found no %s.before, which a change leaves",
                     model_slot_path(l->o.models));
     else {
-        l->wanted = task;
-        snprintf(l->who, sizeof l->who, "%s", who);
+        l->wanted = *o;
         pthread_cond_signal(&l->wake);
         ok = true;
     }
@@ -174,7 +193,7 @@ bool learner_start(learner *l, learner_task task, const char *who, problem *p)
 void learner_write_update(learner *l, rf_text *out)
 {
     pthread_mutex_lock(&l->lock);
-    learner_task busy = l->running > TASK_REVIEW ? l->running : l->wanted;
+    learner_task busy = l->running > TASK_REVIEW ? l->running : l->wanted.task;
     learner_task task = busy ? busy : l->last;
     const char *state = busy                   ? "working"
                         : l->last == TASK_NONE ? "idle"
@@ -185,7 +204,7 @@ void learner_write_update(learner *l, rf_text *out)
         rf_text_name(out, task_names[task]);
     else
         rf_text_put(out, "null");
-    rf_text_format(out, ", \"undo\": %s", l->can_undo ? "true" : "false");
+    rf_text_format(out, ", \"undo\": %zu", l->undo_steps);
     rf_text_put(out, ", \"progress\": ");
     rf_text_name(out, busy && l->running == busy ? l->progress : "");
     rf_text_put(out, ", \"error\": ");

@@ -1,10 +1,11 @@
 /*
- * learner.h - reviews and updates, in the background
+ * learner.h - reviews and changes of the model, in the background
  *
- * One thread of low priority with its own connection to the store. It groups open texts
- * (learner_review.c), and learns the labels that people gave (learner_update.c): as a
- * preview, or for good, which replaces the model file and the model in service. One
- * preview, update or undo at a time; a review gives way to them.
+ * One thread of low priority with its own connection to the store, if there is one. It
+ * groups open texts (learner_review.c), learns the labels that people gave, as a preview
+ * or for good, moves the fences, and goes back (learner_update.c). A change replaces the
+ * model file and the model in service. One preview or change at a time; a review gives
+ * way to them.
  */
 #ifndef RF_SERVE_LEARNER_H
 #define RF_SERVE_LEARNER_H
@@ -18,13 +19,21 @@ typedef enum learner_task {
     TASK_REVIEW,
     TASK_PREVIEW, /* what an update would change */
     TASK_UPDATE,
-    TASK_UNDO, /* back to the model before the last update */
+    TASK_FENCE, /* other fences, placed by hand */
+    TASK_UNDO,  /* back to the model before the last change */
 } learner_task;
+
+typedef struct learner_order {
+    learner_task task; /* not a review */
+    char who[WHO_MAX];
+    double offset;     /* TASK_FENCE: added to every margin */
+    size_t generation; /* TASK_FENCE: of this model alone; 0: of any */
+} learner_order;
 
 typedef struct learner learner;
 
 typedef struct learner_options {
-    const char *path; /* of the store */
+    const char *path; /* of the store; NULL: none, then only TASK_FENCE and TASK_UNDO */
     model_slot *models;
     /* Reloads the model file and waits until the new model is in service. */
     rf_status (*reload)(void *user, rf_error *err);
@@ -32,13 +41,13 @@ typedef struct learner_options {
 } learner_options;
 
 learner *learner_new(const learner_options *o, rf_error *err);
-/* Stops what is going on; an update that is stopped changes nothing. Accepts NULL. */
+/* Stops what is going on; a change that is stopped changes nothing. Accepts NULL. */
 void learner_free(learner *l);
 
-/* Starts a preview, an update or an undo. False with a problem if one is going on. */
-bool learner_start(learner *l, learner_task task, const char *who, problem *p);
+/* Starts a preview or a change. False with a problem if one is going on. */
+bool learner_start(learner *l, const learner_order *o, problem *p);
 
-/* Writes the state of the last preview, update or undo. */
+/* Writes the state of the last preview or change. */
 void learner_write_update(learner *l, rf_text *out);
 
 /* Writes the last review, if it is of the model in service and no new one is wanted: 200.

@@ -159,7 +159,7 @@ rf_status learner_do_review(learner *l, finished_review *out, rf_error *err)
     loaded_model *m = model_slot_acquire(l->o.models);
     bool same = out->ready && !out->failed && strcmp(out->model, m->sha256) == 0 &&
                 state.last_row == out->state.last_row &&
-                state.last_label == out->state.last_label;
+                state.last_change == out->state.last_change;
     if (!same) {
         st = learner_going(l, "reading open texts") ? read_texts(l, &rows, err)
                                                     : RF_ERR_STOPPED;

@@ -20,7 +20,7 @@ typedef struct finished_review {
 
 struct learner {
     learner_options o;
-    store *store; /* the thread's, once it has started */
+    store *store; /* the thread's, once it has started; NULL: there is none */
     pthread_t thread;
     bool started;
 
@@ -28,12 +28,12 @@ struct learner {
     pthread_cond_t wake;
     bool stop;
     bool review_wanted;
-    learner_task wanted, running; /* wanted: not a review */
-    char who[WHO_MAX];            /* of the one wanted or running */
+    learner_order wanted; /* not a review */
+    learner_task running;
     char progress[200];
-    bool can_undo;
+    size_t undo_steps;
 
-    learner_task last; /* preview, update or undo that has ended */
+    learner_task last; /* the change that has ended */
     char *report;      /* of it; JSON; NULL: none */
     char error[sizeof((rf_error *)0)->msg];
     finished_review review;
@@ -48,7 +48,7 @@ rf_status learner_do_review(learner *l, finished_review *out, rf_error *err);
 /* learner_update.c: *report is freed with free(). */
 rf_status learner_do_update(learner *l, bool preview, const char *who, char **report,
                             rf_error *err);
+rf_status learner_do_fence(learner *l, const learner_order *o, rf_error *err);
 rf_status learner_do_undo(learner *l, const char *who, rf_error *err);
-bool learner_can_undo(const learner *l);
 
 #endif

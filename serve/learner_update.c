@@ -1,7 +1,7 @@
 /*
- * learner_update.c - learn pending labels, replace the model, and go back
+ * learner_update.c - learn pending labels, move the fences, replace the model, go back
  *
- * An update writes the model in service to MODEL.before and the new one to MODEL, each
+ * A change writes the model in service to MODEL.before and the new one to MODEL, each
  * complete or not at all, in this order: whenever the power goes, MODEL is one of the two
  * and both are whole. Labels count as learnt after the new model is in service; a crash
  * in between leaves them pending, and learning them again changes nothing.
@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "log.h"
+#include "model_history.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +20,16 @@
 /* Labels that wait to be learnt, as training rows. */
 typedef struct pending_rows {
     rf_dataset *data;
-    int64_t *ids; /* [n] */
+    store_label *labels; /* [n] */
     size_t n, room;
 } pending_rows;
 
 static void release_pending(pending_rows *p)
 {
+    for (size_t i = 0; i < p->n; i++)
+        free((char *)(uintptr_t)p->labels[i].label);
+    free(p->labels);
     rf_dataset_free(p->data);
-    free(p->ids);
 }
 
 static rf_status add_pending(void *user, const store_row *row, rf_error *err)
@@ -36,17 +39,17 @@ static rf_status add_pending(void *user, const store_row *row, rf_error *err)
         return RF_OK; /* a hash, of an earlier run */
     if (p->n == p->room) {
         size_t room = p->room ? 2 * p->room : 256;
-        int64_t *ids = realloc(p->ids, room * sizeof *ids);
-        if (!ids)
-            return rf_fail_nomem(err, room * sizeof *ids, "labels");
-        p->ids = ids;
+        store_label *labels = realloc(p->labels, room * sizeof *labels);
+        if (!labels)
+            return rf_fail_nomem(err, room * sizeof *labels, "labels");
+        p->labels = labels;
         p->room = room;
     }
-    rf_status st = rf_dataset_add(p->data, row->text, row->text_len, row->given,
-                                  strlen(row->given), err);
-    if (st == RF_OK)
-        p->ids[p->n++] = row->id;
-    return st;
+    char *label = strdup(row->given);
+    if (!label)
+        return rf_fail_nomem(err, strlen(row->given), "labels");
+    p->labels[p->n++] = (store_label){.row = row->id, .label = label};
+    return rf_dataset_add(p->data, row->text, row->text_len, label, strlen(label), err);
 }
 
 static rf_status read_pending(learner *l, pending_rows *p, rf_error *err)
@@ -78,34 +81,6 @@ static int on_event(void *user, const rf_train_event *e)
 
 /* ---- Files ------------------------------------------------------------------------- */
 
-static rf_status before_path(const learner *l, char out[RF_PATH_MAX], rf_error *err)
-{
-    int n = snprintf(out, RF_PATH_MAX, "%s.before", model_slot_path(l->o.models));
-    return n < RF_PATH_MAX ? RF_OK
-                           : rf_fail(err, RF_ERR_LIMIT, 0,
-                                     "%.80s....before: the path is longer than %d bytes",
-                                     out, RF_PATH_MAX - 1);
-}
-
-bool learner_can_undo(const learner *l)
-{
-    char path[RF_PATH_MAX];
-    rf_error err = {0};
-    return before_path(l, path, &err) == RF_OK && rf_file_exists(path);
-}
-
-static rf_status write_whole(const char *path, const rf_buffer *bytes, rf_error *err)
-{
-    rf_new_file f = {0};
-    rf_status st = rf_new_file_open(&f, path, err);
-    if (st == RF_OK)
-        st = rf_new_file_add(&f, bytes->data, bytes->len, err);
-    if (st == RF_OK)
-        st = rf_new_file_commit(&f, err);
-    rf_new_file_abandon(&f);
-    return st;
-}
-
 /* Somebody may have put another model there, to be loaded later: it is not to be lost. */
 static rf_status check_unchanged(const learner *l, const loaded_model *m, rf_error *err)
 {
@@ -133,27 +108,24 @@ static rf_status switch_model(learner *l, const loaded_model *m, rf_error *err)
     rf_status st = l->o.reload(l->o.user, err);
     if (st == RF_OK)
         return RF_OK;
-    if (write_whole(model_slot_path(l->o.models), &m->bytes, &again) != RF_OK)
+    if (model_file_write(model_slot_path(l->o.models), &m->bytes, &again) != RF_OK)
         log_line("cannot put the model in service back into its file: %s", again.msg);
     return st;
 }
 
-/* ---- Update ------------------------------------------------------------------------ */
-
+/* Writes a model that shares its parts with the one in service, and loads it. */
 static rf_status save_and_switch(learner *l, const loaded_model *m, const rf_model *next,
                                  rf_error *err)
 {
-    char before[RF_PATH_MAX];
     rf_model_summary s;
     rf_save_options o = rf_save_options_default();
     rf_model_summarize(m->model, &s);
     o.slim = !s.encoder_contained;
+    o.no_features = s.kept_rows == 0;
     o.keep_examples = s.kept_texts;
-    rf_status st = before_path(l, before, err);
+    rf_status st = check_unchanged(l, m, err);
     if (st == RF_OK)
-        st = check_unchanged(l, m, err);
-    if (st == RF_OK)
-        st = write_whole(before, &m->bytes, err);
+        st = model_history_add(model_slot_path(l->o.models), &m->bytes, err);
     if (st == RF_OK && !learner_going(l, "writing the model"))
         st = RF_ERR_STOPPED;
     if (st == RF_OK)
@@ -165,6 +137,8 @@ static rf_status save_and_switch(learner *l, const loaded_model *m, const rf_mod
     return st;
 }
 
+/* ---- Update ------------------------------------------------------------------------ */
+
 /* The new model is in service, so this must not fail the update. */
 static void note_learnt(learner *l, const pending_rows *p, const char *who)
 {
@@ -175,7 +149,7 @@ static void note_learnt(learner *l, const pending_rows *p, const char *who)
              now->sha256);
     log_line("%s, by %s; the model before is in %s.before", what, who,
              model_slot_path(l->o.models));
-    if (store_learnt(l->store, p->ids, p->n, now->sha256, who, what, store_now_ms(),
+    if (store_learnt(l->store, p->labels, p->n, now->sha256, who, what, store_now_ms(),
                      &err) != RF_OK)
         log_line("cannot note that labels are learnt; they stay pending: %s", err.msg);
     loaded_model_unref(now);
@@ -209,29 +183,81 @@ rf_status learner_do_update(learner *l, bool preview, const char *who, char **re
     return st;
 }
 
+/* ---- Fence ------------------------------------------------------------------------- */
+
+/* In the log and, if there is one, the store: the model is in service, so this must not
+ * fail. */
+static void note_change(learner *l, const char *what, const char *who)
+{
+    rf_error err = {0};
+    log_line("%s, by %s", what, who);
+    if (l->store && store_log(l->store, who, what, store_now_ms(), &err) != RF_OK)
+        log_line("cannot note it in the store: %s", err.msg);
+}
+
+/* A second model of the same bytes, as moving changes it. */
+static rf_model *move_copy(learner *l, const loaded_model *m, const learner_order *o,
+                           rf_error *err)
+{
+    rf_fence_options move = rf_fence_options_default();
+    rf_model *next = rf_model_load_bytes(m->bytes.data, m->bytes.len,
+                                         model_slot_path(l->o.models), err);
+    move.fixed = true;
+    move.offset = o->offset;
+    if (!next || rf_model_move_fences(next, NULL, &move, NULL, err) == RF_OK)
+        return next;
+    rf_model_free(next);
+    return NULL;
+}
+
+rf_status learner_do_fence(learner *l, const learner_order *o, rf_error *err)
+{
+    char what[200];
+    rf_model *next = NULL;
+    loaded_model *m = model_slot_acquire(l->o.models);
+    rf_status st = RF_OK;
+    if (o->generation && o->generation != m->generation)
+        st = rf_fail(err, RF_ERR_ARG, 0,
+                     "found generation %zu of the model, wanted %zu: it was replaced "
+                     "meanwhile",
+                     m->generation, o->generation);
+    if (st == RF_OK) {
+        next = move_copy(l, m, o, err);
+        st = next ? save_and_switch(l, m, next, err) : err->code;
+    }
+    if (st == RF_OK) {
+        loaded_model *now = model_slot_acquire(l->o.models);
+        snprintf(what, sizeof what, "fence: %+g added to every margin, model %.64s",
+                 o->offset, now->sha256);
+        note_change(l, what, o->who);
+        loaded_model_unref(now);
+    }
+    rf_model_free(next); /* before m, whose memory it shares */
+    loaded_model_unref(m);
+    return st;
+}
+
 /* ---- Undo -------------------------------------------------------------------------- */
 
 rf_status learner_do_undo(learner *l, const char *who, rf_error *err)
 {
-    char before[RF_PATH_MAX], what[200];
+    char what[200];
     const char *path = model_slot_path(l->o.models);
     rf_buffer old;
     loaded_model *m = model_slot_acquire(l->o.models);
     snprintf(what, sizeof what, "undo: the model before %.64s is back", m->sha256);
-    rf_status st = before_path(l, before, err);
-    rf_buffer_init(&old, SIZE_MAX / 2, before);
-    if (st == RF_OK)
-        st = rf_file_read(before, &old, err);
+    rf_buffer_init(&old, SIZE_MAX / 2, path);
+    rf_status st = model_history_read(path, &old, err);
     if (st == RF_OK)
         st = check_unchanged(l, m, err);
-    if (st == RF_OK) /* first: labels that stay pending do no harm, lost ones would */
+    if (st == RF_OK && l->store) /* first: pending labels do no harm, lost ones would */
         st = store_unlearnt(l->store, m->sha256, who, what, store_now_ms(), err);
     if (st == RF_OK)
-        st = write_whole(path, &old, err);
+        st = model_file_write(path, &old, err);
     if (st == RF_OK)
         st = switch_model(l, m, err);
     if (st == RF_OK) {
-        unlink(before);
+        model_history_drop(path);
         log_line("%s, by %s", what, who);
     }
     rf_buffer_release(&old);

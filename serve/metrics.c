@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 static const char *const endpoint_names[N_ENDPOINTS] = {
-    "/v1/classify", "/v1/model",  "/v1/map",       "/v1/drift",  "/v1/review",
-    "/v1/labels",   "/v1/update", "/v1/undo",      "/v1/reload", "/metrics",
-    "/healthz",     "/readyz",    "/openapi.json", "/",          "other"};
+    "/v1/classify", "/v1/model",     "/v1/map",  "/v1/drift",  "/v1/review", "/v1/labels",
+    "/v1/update",   "/v1/fence",     "/v1/undo", "/v1/reload", "/metrics",   "/healthz",
+    "/readyz",      "/openapi.json", "/",        "other"};
 
 /* The status codes that are counted one by one; 0 is for all others. */
 static const unsigned statuses[METRICS_STATUSES] = {

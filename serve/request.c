@@ -321,6 +321,26 @@ json_t *request_json(const char *text, size_t len, size_t max_values, problem *p
     return parse_values(text, len, max_values + MAX_OPTIONS, "", p);
 }
 
+bool request_is_object(const json_t *v, const char *const *keys, const char *pointer,
+                       problem *p)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(v))
+        return problem_at(p, pointer, 400, "bad_request", "found %s, wanted an object",
+                          rf_json_type(v));
+    json_object_foreach((json_t *)(uintptr_t)v, key, value)
+    {
+        size_t i = 0;
+        while (keys[i] && strcmp(keys[i], key) != 0)
+            i++;
+        if (!keys[i])
+            return problem_at(p, pointer, 400, "bad_request",
+                              "found the key \"%.60s\", which is not known", key);
+    }
+    return true;
+}
+
 /* Parses a body or a line; the job owns the result. NULL if it is not JSON. */
 static json_t *parse_json(job *j, const char *text, size_t len, size_t max_texts,
                           const char *pointer, problem *p)

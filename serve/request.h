@@ -44,5 +44,8 @@ bool request_read(job *j, request_kind kind, char *body, size_t len,
 
 /* Parses a body of another request; at most so many values. NULL if it is not JSON. */
 json_t *request_json(const char *text, size_t len, size_t max_values, problem *p);
+/* An object with no other keys than these (a list that ends with NULL)? */
+bool request_is_object(const json_t *v, const char *const *keys, const char *pointer,
+                       problem *p);
 
 #endif

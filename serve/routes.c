@@ -337,6 +337,7 @@ const route *route_find(const char *path)
         {"/v1/review", GET, ENDPOINT_REVIEW, false, false, answer_review},
         {"/v1/labels", GET ", POST", ENDPOINT_LABELS, false, true, answer_labels},
         {"/v1/update", GET ", POST", ENDPOINT_UPDATE, false, true, answer_update},
+        {"/v1/fence", "POST", ENDPOINT_FENCE, false, true, answer_fence},
         {"/v1/undo", "POST", ENDPOINT_UNDO, false, false, answer_undo},
         {"/v1/reload", "POST", ENDPOINT_RELOAD, false, false, answer_reload},
         {"/metrics", GET, ENDPOINT_METRICS, false, false, answer_metrics},

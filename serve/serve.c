@@ -268,13 +268,15 @@ static rf_status open_store(service *s, rf_error *err)
                                          o->store_days, o->store_mb, o->store_hash},
                      m, err);
     loaded_model_unref(m);
-    if (!s->store || o->store_hash)
-        return s->store ? RF_OK : err->code;
-    s->desk = desk_new(o->store, err);
-    s->learner = s->desk ? learner_new(&(learner_options){o->store, s->models,
-                                                          service_reload_and_wait, s},
-                                       err)
-                         : NULL;
+    if (s->store && !o->store_hash)
+        s->desk = desk_new(o->store, err);
+    return s->store && (s->desk || o->store_hash) ? RF_OK : err->code;
+}
+
+static rf_status start_learner(service *s, rf_error *err)
+{
+    s->learner = learner_new(
+        &(learner_options){s->o.store, s->models, service_reload_and_wait, s}, err);
     return s->learner ? RF_OK : err->code;
 }
 
@@ -300,7 +302,8 @@ static rf_status service_init(service *s, rf_error *err)
     s->queue = queue_new(o->queue, err);
     s->models = s->queue ? model_slot_new(o->model, o->workers, &session, err) : NULL;
     s->deadlines = s->models ? conn_deadlines_new(&limits, err) : NULL;
-    return s->deadlines ? open_store(s, err) : err->code;
+    rf_status st = s->deadlines ? open_store(s, err) : err->code;
+    return st == RF_OK ? start_learner(s, err) : st;
 }
 
 static void service_release(service *s)

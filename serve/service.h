@@ -24,9 +24,9 @@ typedef struct service {
     request_limits limits;
     model_slot *models;
     queue *queue;
-    recorder *store;  /* NULL: nothing is kept */
-    desk *desk;       /* NULL: no texts are kept */
-    learner *learner; /* the same */
+    recorder *store; /* NULL: nothing is kept */
+    desk *desk;      /* NULL: no texts are kept */
+    learner *learner;
     conn_deadlines *deadlines;
     tokens tokens;
     metrics counts;
@@ -106,11 +106,16 @@ enum MHD_Result answer_drift(exchange *x, struct MHD_Connection *c);
 /* Is there a store? false, after the answer is sent. */
 bool store_is_there(exchange *x, struct MHD_Connection *c, enum MHD_Result *result);
 
-/* review_routes.c: those that need a store with texts. */
+/* review_routes.c: reviewing, and changing the model. */
 enum MHD_Result answer_review(exchange *x, struct MHD_Connection *c);
-enum MHD_Result answer_labels(exchange *x, struct MHD_Connection *c);
 enum MHD_Result answer_update(exchange *x, struct MHD_Connection *c);
+enum MHD_Result answer_fence(exchange *x, struct MHD_Connection *c);
 enum MHD_Result answer_undo(exchange *x, struct MHD_Connection *c);
+/* Is there a store with texts? false, after the answer is sent. */
+bool texts_are_there(exchange *x, struct MHD_Connection *c, enum MHD_Result *result);
+
+/* label_routes.c */
+enum MHD_Result answer_labels(exchange *x, struct MHD_Connection *c);
 
 /* reply.c: sending answers. All return what the library's handler has to return. */
 enum MHD_Result reply_problem(exchange *x, struct MHD_Connection *c, const problem *p);

@@ -74,6 +74,8 @@ typedef struct store_filter {
     bool pending; /* the last label is a class that no model has learnt (store_learnt) */
     bool newest;  /* in the reverse order: the newest rows first */
     int64_t id;   /* this row alone; 0: all */
+    const char *text; /* rows with exactly this text; NULL: all. Looks at every row */
+    size_t text_len;
     int64_t after_id; /* ids above it: where a page of rows ended */
     size_t limit;     /* rows; 0: all */
 } store_filter;
@@ -106,22 +108,25 @@ rf_status store_set_label(store *s, int64_t id, const char *label, const char *w
 typedef struct store_label {
     int64_t row;
     const char *label; /* NULL: not relevant */
+    bool withdrawn;    /* instead: nobody has judged the row, except for a label that a
+                        * model has learnt. RF_ERR_MISSING without any other label */
 } store_label;
 
 /* The same for many rows: all of them or none. *at: which one is at fault, or n. */
 rf_status store_set_labels(store *s, const store_label *labels, size_t n, const char *who,
                            int64_t time_ms, size_t *at, rf_error *err);
 
-/* Notes that a model (sha256 of its file) has learnt the labels of n rows as they are, or
- * that none of its labels count as learnt any more. Logged as a change, with `what`. */
-rf_status store_learnt(store *s, const int64_t *rows, size_t n, const char *model,
+/* Notes that a model (sha256 of its file) has learnt these labels, or that none of its
+ * labels count as learnt any more. A row whose last label is another one by now is left
+ * out. Logged as a change, with `what`. */
+rf_status store_learnt(store *s, const store_label *labels, size_t n, const char *model,
                        const char *who, const char *what, int64_t time_ms, rf_error *err);
 rf_status store_unlearnt(store *s, const char *model, const char *who, const char *what,
                          int64_t time_ms, rf_error *err);
 
-/* Numbers that change when rows or labels are added. */
+/* Numbers that change when rows are added or labels change. */
 typedef struct store_state {
-    int64_t last_row, last_label;
+    int64_t last_row, last_change;
 } store_state;
 rf_status store_look(store *s, store_state *out, rf_error *err);
 

@@ -42,15 +42,38 @@ static rf_status add_label(store *s, int64_t id, const char *label, const char *
     return st;
 }
 
-/* Adds one label and logs it, inside a transaction. */
+/* Deletes the labels of a row that no model has learnt. */
+static rf_status drop_labels(store *s, int64_t id, rf_error *err)
+{
+    sqlite3_stmt *q = store_prepare(s,
+                                    "DELETE FROM labels WHERE text = ?"
+                                    " AND id NOT IN (SELECT label FROM learnt)",
+                                    err);
+    if (!q)
+        return err->code;
+    sqlite3_bind_int64(q, 1, id);
+    rf_status st = store_step_once(s, q, "write", err);
+    sqlite3_finalize(q);
+    if (st == RF_OK && sqlite3_changes(s->db) == 0)
+        st = rf_fail(err, RF_ERR_MISSING, 0,
+                     "%s: row %lld has no label to withdraw: nobody gave one, or the "
+                     "model has learnt it",
+                     s->path, (long long)id);
+    return st;
+}
+
+/* Adds or withdraws one label and logs it, inside a transaction. */
 static rf_status set_label(store *s, const store_label *l, const char *who,
                            int64_t time_ms, rf_error *err)
 {
     char what[400];
     if (l->label && !*l->label)
         return rf_fail(err, RF_ERR_ARG, 0, "the label is empty");
-    rf_status st = add_label(s, l->row, l->label, who, time_ms, err);
-    if (l->label)
+    rf_status st = l->withdrawn ? drop_labels(s, l->row, err)
+                                : add_label(s, l->row, l->label, who, time_ms, err);
+    if (l->withdrawn)
+        snprintf(what, sizeof what, "row %lld: label withdrawn", (long long)l->row);
+    else if (l->label)
         snprintf(what, sizeof what, "row %lld: label \"%.300s\"", (long long)l->row,
                  l->label);
     else
@@ -78,32 +101,34 @@ rf_status store_set_labels(store *s, const store_label *labels, size_t n, const 
 rf_status store_set_label(store *s, int64_t id, const char *label, const char *who,
                           int64_t time_ms, rf_error *err)
 {
-    return store_set_labels(s, &(store_label){id, label}, 1, who, time_ms, NULL, err);
+    return store_set_labels(s, &(store_label){.row = id, .label = label}, 1, who, time_ms,
+                            NULL, err);
 }
 
 /* ---- What models have learnt ------------------------------------------------------- */
 
-static rf_status note_learnt(store *s, const int64_t *rows, size_t n, const char *model,
-                             rf_error *err)
+static rf_status note_learnt(store *s, const store_label *labels, size_t n,
+                             const char *model, rf_error *err)
 {
     rf_status st = RF_OK;
-    sqlite3_stmt *q = store_prepare(s,
-                                    "INSERT OR REPLACE INTO learnt(label, model)"
-                                    " SELECT max(id), ?2 FROM labels WHERE text = ?1"
-                                    " HAVING max(id) IS NOT NULL",
-                                    err);
+    sqlite3_stmt *q = store_prepare(
+        s,
+        "INSERT OR REPLACE INTO learnt(label, model) SELECT id, ?3 FROM labels"
+        " WHERE id = (SELECT max(id) FROM labels WHERE text = ?1) AND label = ?2",
+        err);
     if (!q)
         return err->code;
     for (size_t i = 0; i < n && st == RF_OK; i++) {
-        sqlite3_bind_int64(q, 1, rows[i]);
-        store_bind_name(q, 2, model);
+        sqlite3_bind_int64(q, 1, labels[i].row);
+        store_bind_name(q, 2, labels[i].label);
+        store_bind_name(q, 3, model);
         st = store_step_once(s, q, "write", err);
     }
     sqlite3_finalize(q);
     return st;
 }
 
-rf_status store_learnt(store *s, const int64_t *rows, size_t n, const char *model,
+rf_status store_learnt(store *s, const store_label *labels, size_t n, const char *model,
                        const char *who, const char *what, int64_t time_ms, rf_error *err)
 {
     rf_error ours = {0};
@@ -111,7 +136,7 @@ rf_status store_learnt(store *s, const int64_t *rows, size_t n, const char *mode
     rf_status st = store_begin(s, err);
     if (st != RF_OK)
         return st;
-    st = note_learnt(s, rows, n, model, err);
+    st = note_learnt(s, labels, n, model, err);
     if (st == RF_OK)
         st = store_log(s, who, what, time_ms, err);
     return store_end(s, st, err);
@@ -143,8 +168,8 @@ rf_status store_look(store *s, store_state *out, rf_error *err)
     err = err ? err : &ours;
     rf_status st =
         store_number(s, "SELECT ifnull(max(id), 0) FROM texts", &out->last_row, err);
-    return st == RF_OK ? store_number(s, "SELECT ifnull(max(id), 0) FROM labels",
-                                      &out->last_label, err)
+    return st == RF_OK ? store_number(s, "SELECT ifnull(max(id), 0) FROM changes",
+                                      &out->last_change, err)
                        : st;
 }
 

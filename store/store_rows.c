@@ -145,12 +145,12 @@ rf_status store_rows(store *s, const store_filter *f, store_row_sink sink, void 
         " LEFT JOIN labels l ON l.id = (SELECT max(id) FROM labels WHERE text = t.id)"
         " WHERE t.id > ?1 AND (?2 = 0 OR t.time >= ?2) AND (?3 = 0 OR t.time < ?3)"
         " AND (NOT ?4 OR t.label IS NULL) AND (NOT ?5 OR l.id IS NOT NULL)"
-        " AND (NOT ?6 OR l.id IS NULL) AND (?7 = 0 OR t.id = ?7)%s"
+        " AND (NOT ?6 OR l.id IS NULL) AND (?7 = 0 OR t.id = ?7)%s%s"
         " ORDER BY t.id %s LIMIT ?8",
         f->pending ? " AND l.label IS NOT NULL AND l.id NOT IN"
                      " (SELECT label FROM learnt)"
                    : "",
-        f->newest ? "DESC" : "ASC");
+        f->text ? " AND t.text = ?9" : "", f->newest ? "DESC" : "ASC");
     sqlite3_stmt *q = store_prepare(s, sql, err);
     if (!q)
         return err->code;
@@ -162,6 +162,8 @@ rf_status store_rows(store *s, const store_filter *f, store_row_sink sink, void 
     sqlite3_bind_int(q, 6, f->unjudged);
     sqlite3_bind_int64(q, 7, f->id);
     sqlite3_bind_int64(q, 8, f->limit ? (sqlite3_int64)f->limit : -1);
+    if (f->text)
+        store_bind_bytes(q, 9, f->text, f->text_len);
     rf_status st = RF_OK;
     int code = SQLITE_ROW;
     while (st == RF_OK && (code = sqlite3_step(q)) == SQLITE_ROW) {

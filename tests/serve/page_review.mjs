@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { dark, lowContrast, phone, sticksOut, test } from '../pages/browser.mjs';
-import { ask, file, kill, openTab, predict, ready, serve, shot, until, visit, wide } from './page_lib.mjs';
+import { ask, file, kill, openTab, predict, ready, saved, serve, shot, tsv, type, until, visit, wide } from './page_lib.mjs';
 
 // Two topics that the model does not know; some of the second are hostile.
 const topic = (words, n, salt) => Array.from({ length: n }, (_, i) => Array.from({ length: 5 }, (_, k) => words[(i * (k + salt) + (i >> 2) * k + k * k) % words.length]).join(' ') + ' ' + words[i % words.length]);
@@ -11,7 +11,7 @@ const candidates = [...new Set([...topic(['9', '8', '7', '6', '5', '3', '2'], 60
 // A service of a copy of the model, with a store that has open texts.
 async function filled(name) {
   for (const end of ['', '-wal', '-shm']) fs.rmSync(file(name + '.db' + end), { force: true });
-  fs.rmSync(file(name + '.rf.before'), { force: true });
+  for (const end of ['', '.2', '.3', '.4', '.5']) fs.rmSync(file(`${name}.rf.before${end}`), { force: true });
   fs.copyFileSync(file('sample.rf'), file(name + '.rf'));
   const open = predict('sample.rf', candidates).flatMap((a, i) => a.open ? [candidates[i]] : []);
   const server = await serve(name + '.rf', undefined, '--store', file(name + '.db'), '--store-sample', '0');
@@ -106,6 +106,94 @@ export async function run() {
       assert.equal(await page.locator('#learn-undo').isVisible(), false);
     });
     await kill(server);
+  });
+
+  await test('review: what was said can be taken back', async () => {
+    const { server } = await filled('back');
+    await visit(server, wide, async page => {
+      await ready(page);
+      await openTab(page, 'review');
+      await reviewed(page);
+      const before = await page.locator('.item .t').allTextContents();
+      for (const key of ['x', '1']) {
+        await page.keyboard.press('j');
+        await page.keyboard.press(key);
+        await until('the label', async () => /Take it back/.test(await note(page)));
+        await page.keyboard.press('u');
+        await until('the label taken back', async () => (await pending(server)).length === 0);
+        await until('the text in its place', async () => (await page.locator('.item .t').allTextContents()).sort().join('\n') === [...before].sort().join('\n'));
+      }
+      // from the list of what is to be learnt: one, then the others
+      await page.keyboard.press('k');
+      await page.keyboard.press('k');
+      await page.keyboard.press('k');
+      await page.keyboard.press('n');
+      await page.keyboard.press('Enter');
+      await until('the labels', async () => (await page.locator('#pending li').count()) > 1);
+      const all = (await pending(server)).length;
+      await page.locator('#pending summary').first().click();
+      await page.locator('#pending li button').first().click();
+      await until('one fewer', async () => (await pending(server)).length === all - 1 && (await page.locator('#pending p').innerText()).startsWith(`${all - 1} label`));
+      await page.locator('#pending button', { hasText: 'Withdraw all' }).click();
+      await until('none', async () => /No labels are waiting/.test(await page.locator('#pending').innerText()));
+      assert.deepEqual(await pending(server), []);
+    });
+    await kill(server);
+  });
+
+  await test('try: an answer is corrected in place, with a store and without', async () => {
+    const { server } = await filled('fix'), texts = ['where is my parcel', 'the chain fell off', 'hello <b>there</b>'];
+    const fix = (page, i) => page.locator('.row').nth(i).locator('.fix');
+    await visit(server, wide, async page => {
+      await ready(page);
+      await type(page, texts);
+      const [first, second] = (await ask(server, { texts, store: false })).answers;
+      const other = (await (await fetch(server.url + '/v1/model')).json()).model.labels.find(l => l !== first.label && l !== second.label);
+      await fix(page, 0).locator('select').selectOption({ label: other });
+      await until('the label', async () => (await pending(server)).some(l => l.text === texts[0] && l.label === other && l.who === 'page'));
+      await until('that it waits', async () => (await fix(page, 0).innerText()).includes(`Corrected to ${other}. Waits to be learnt: Review.`));
+      assert.equal(await page.locator('.row').nth(0).locator('.fixed').innerText(), 'corrected: ' + other);
+      // a new class, by keyboard
+      await fix(page, 1).locator('select').selectOption('new');
+      await page.keyboard.type('<i>new</i>');
+      await page.keyboard.press('Enter');
+      await until('two labels', async () => (await pending(server)).length === 2 && (await fix(page, 1).innerText()).startsWith('Corrected to <i>new</i>'));
+      // open, if it was not; and the name is refused
+      await fix(page, 2).locator('select').selectOption('new');
+      await page.keyboard.type('open');
+      await page.keyboard.press('Enter');
+      await until('a refusal', async () => /"open" means none of the classes/i.test(await fix(page, 2).innerText()));
+      await fix(page, 2).locator('button', { hasText: 'Cancel' }).click();
+      await shot(page, 'correct', { fullPage: true });
+      // the same in Review, and withdrawn there
+      await openTab(page, 'review');
+      await until('both in the list', async () => (await page.locator('#pending li').count()) === 2);
+      await page.locator('#pending summary', { hasText: '<i>new</i>' }).click();
+      await page.locator('#pending details[open] li button').click();
+      await until('one fewer', async () => (await pending(server)).length === 1);
+      await openTab(page, 'try');
+      await until('the page to know', async () => await fix(page, 1).locator('select').count() === 1);
+      // withdrawn in Try; nothing else was kept of what was typed
+      await fix(page, 0).locator('button', { hasText: 'Withdraw' }).click();
+      await until('none', async () => (await pending(server)).length === 0 && await fix(page, 0).locator('select').count() === 1);
+      assert.equal(await page.locator('.row').nth(0).locator('.fixed').isVisible(), false);
+    });
+    await kill(server);
+    const bare = await serve('sample.rf');
+    await visit(bare, phone, async page => {
+      await ready(page);
+      await type(page, texts);
+      assert.equal(await page.locator('#try-fixes').isVisible(), false);
+      await fix(page, 0).locator('select').selectOption('new');
+      await page.keyboard.type('parcels');
+      await page.keyboard.press('Enter');
+      await until('where it is kept', async () => /Corrected to parcels\. Kept in this page only, as the server keeps no texts/.test(await fix(page, 0).innerText()));
+      assert.deepEqual(tsv(await saved(page, '#try-fixes')), [['text', 'label'], [texts[0], 'parcels']]);
+      assert.deepEqual(await page.evaluate(sticksOut), []);
+      await fix(page, 0).locator('button').click();
+      await until('none', async () => !await page.locator('#try-fixes').isVisible());
+    });
+    await kill(bare);
   });
 
   await test('review: readable in the dark and on a phone, and refusals are shown', async () => {

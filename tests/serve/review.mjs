@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { attempts, bearer, done, modelA, note, predict, refused, root, scratch, Server, test, together, until, write } from './lib.mjs';
+import { attempts, bearer, done, modelA, modelB, note, predict, refused, root, scratch, Server, test, together, until, write } from './lib.mjs';
 import { check, resolve } from './schema.mjs';
 import { newStore, sha256, sql, stored, value } from './store_lib.mjs';
 
@@ -12,7 +12,7 @@ let copies = 0;
 // A model of its own: updates replace it.
 function copyModel() {
   const file = scratch(`review-${process.pid}-${++copies}.rf`);
-  fs.rmSync(file + '.before', { force: true });
+  for (const end of ['', '.2', '.3', '.4', '.5']) fs.rmSync(`${file}.before${end}`, { force: true, recursive: true });
   fs.copyFileSync(modelA, file);
   return file;
 }
@@ -94,7 +94,7 @@ await together([
     assert.deepEqual(await labels(s), { labels: [], more: false });
     const some = digits.slice(0, 20), rest = digits.slice(20);
     const given = await post(s, '/v1/labels', { ...label(file, some, 'numbers'), not_relevant: [at[marks[0]]] });
-    assert.deepEqual([given.status, given.json], [200, { labels: 20, not_relevant: 1 }], given.text);
+    assert.deepEqual([given.status, given.json], [200, { labels: 20, not_relevant: 1, withdrawn: 0, texts: 0, ids: [] }], given.text);
     assert.deepEqual(sql(file, 'SELECT DISTINCT who FROM labels').map(x => x.who), ['page']);
     assert.equal(value(file, "SELECT count(*) FROM changes WHERE what LIKE 'row %: label \"numbers\"' AND who = 'page'"), 20);
     assert.equal(value(file, "SELECT count(*) FROM changes WHERE what LIKE 'row %: not relevant'"), 1);
@@ -103,7 +103,7 @@ await together([
     assert.equal((await review(s)).rows, open.length - 21);
     // a preview changes nothing
     const before = hash(model), p = await run(s, '/v1/update', { preview: true });
-    assert.deepEqual([p.state, p.task, p.error, p.undo], ['done', 'preview', null, false]);
+    assert.deepEqual([p.state, p.task, p.error, p.undo], ['done', 'preview', null, 0]);
     assert.deepEqual(p.report.added, ['numbers']);
     assert.equal(p.report.rows_added, 20);
     assert.equal(hash(model), before);
@@ -116,7 +116,7 @@ await together([
     going = false;
     await traffic;
     assert.ok(asked > 0);
-    assert.deepEqual([u.state, u.task, u.error, u.undo], ['done', 'update', null, true], JSON.stringify(u));
+    assert.deepEqual([u.state, u.task, u.error, u.undo], ['done', 'update', null, 1], JSON.stringify(u));
     const strip = ({ seconds, ...other }) => other;
     assert.deepEqual(strip(u.report), strip(p.report)); // what the preview said
     const about = (await s.ask('GET', '/v1/model')).json;
@@ -132,7 +132,7 @@ await together([
     assert.ok(after.rejected <= open.length - 21, after.rejected);
     // and back
     const back = await run(s, '/v1/undo', undefined);
-    assert.deepEqual([back.state, back.task, back.undo], ['done', 'undo', false], JSON.stringify(back));
+    assert.deepEqual([back.state, back.task, back.undo], ['done', 'undo', 0], JSON.stringify(back));
     assert.equal(hash(model), before);
     assert.ok(!fs.existsSync(model + '.before'));
     assert.deepEqual(await answersOf(s, open), predict(modelA, open).map(a => a.label));
@@ -142,7 +142,7 @@ await together([
   }],
   ['review: who may write', async () => {
     const { file, s } = await filled(), at = ids(file), body = { not_relevant: [at[open[0]]] };
-    const targets = [['/v1/labels', body], ['/v1/update', { preview: true }], ['/v1/undo', undefined]];
+    const targets = [['/v1/labels', body], ['/v1/update', { preview: true }], ['/v1/fence', { offset: 1 }], ['/v1/undo', undefined]];
     for (const [target, json] of targets) {
       refused(await post(s, target, json, {}), 403, 'forbidden'); // no page
       refused(await post(s, target, json, { ...own(s), Origin: 'http://evil.example' }), 403, 'forbidden');
@@ -177,24 +177,132 @@ await together([
       [{ rows: [{ ...good, label: '' }] }, 422, 'bad_label', '/rows/0/label'], [{ rows: [{ ...good, label: 'x'.repeat(2000) }] }, 422, 'bad_label', '/rows/0/label'],
       [{ rows: [{ ...good, label: 'a\u0000b' }] }, 422, 'bad_label', '/rows/0/label'], [{ rows: [{ ...good, label: ' open ' }] }, 422, 'bad_label', '/rows/0/label'],
       [{ rows: [good, { id: 1e9, label: 'a' }] }, 422, 'no_row', '/rows/1/id'], [{ rows: [good], not_relevant: [1e9] }, 422, 'no_row', '/not_relevant/0'],
+      [{ withdraw: [id] }, 422, 'nothing_to_withdraw', '/withdraw/0'], [{ rows: [good], withdraw: [1e9] }, 422, 'nothing_to_withdraw', '/withdraw/0'], [{ withdraw: ['1'] }, 400, 'bad_request', '/withdraw/0'],
+      [{ texts: ['x'] }, 400, 'bad_request', '/texts/0'], [{ texts: [{ text: 'x' }] }, 400, 'bad_request', '/texts/0/label'], [{ texts: [{ text: 1, label: 'a' }] }, 400, 'bad_request', '/texts/0/text'],
+      [{ texts: [{ text: 'x', label: 'open' }] }, 422, 'bad_label', '/texts/0/label'], [{ texts: [{ text: 'x'.repeat(70000), label: 'a' }] }, 413, 'text_too_long', '/texts/0/text'],
+      [{ texts: Array(101).fill({ text: 'x', label: 'a' }) }, 413, 'too_many_texts', '/texts'],
       [{ not_relevant: Array(10001).fill(id) }, 413, 'too_many_texts', ''], ['['.repeat(1000), 400, 'bad_json', '']];
     for (const [body, status, code, pointer] of bad)
       refused(await s.ask('POST', '/v1/labels', { body: typeof body === 'string' ? body : JSON.stringify(body), type: 'application/json', headers: own(s) }), status, code, pointer);
     assert.equal(value(file, 'SELECT (SELECT count(*) FROM labels) + (SELECT count(*) FROM changes)'), 0);
     refused(await post(s, '/v1/update', { preview: 1 }), 400, 'bad_request', '/preview');
     refused(await post(s, '/v1/update', { dry: true }), 400, 'bad_request', '');
+    for (const [json, at] of [[{}, '/offset'], [{ offset: '1' }, '/offset'], [{ offset: 1e7 }, '/offset'], [{ offset: 1, generation: 0 }, '/generation'], [{ offset: 1, generation: 'x' }, '/generation'], [{ by: 1 }, '']])
+      refused(await post(s, '/v1/fence', json), 400, 'bad_request', at);
     refused(await s.ask('GET', '/v1/review?refresh=1'), 400, 'bad_request', '/refresh');
     const none = await run(s, '/v1/update', {}); // nothing to learn
-    assert.deepEqual([none.state, none.undo], ['failed', false]);
+    assert.deepEqual([none.state, none.undo], ['failed', 0]);
     assert.match(none.error, /found no label that is not learnt yet/);
     await s.stop();
     const hashes = await Server.start([modelA, '--store', newStore(), '--store-hash']), nothing = await Server.start([modelA]);
-    for (const [method, target] of [['GET', '/v1/review'], ['GET', '/v1/labels'], ['GET', '/v1/update'], ['POST', '/v1/undo']]) {
+    for (const [method, target] of [['GET', '/v1/review'], ['GET', '/v1/labels'], ['POST', '/v1/labels'], ['POST', '/v1/update']]) {
       refused(await hashes.ask(method, target, { headers: own(hashes) }), 422, 'no_texts');
       refused(await nothing.ask(method, target, { headers: own(nothing) }), 404, 'no_store');
     }
     await hashes.stop();
     await nothing.stop();
+  }],
+  ['review: labels for texts, whether they were kept or not, and labels that are withdrawn', async () => {
+    const { file, model, s } = await filled(), known = 'where is my parcel', before = value(file, 'SELECT count(*) FROM texts');
+    await s.classify({ texts: [open[0]] }); // a copy
+    await until(() => value(file, 'SELECT count(*) FROM texts') === before + 1 || 'not yet', 'the copy');
+    const want = predict(model, [known])[0];
+    const given = await post(s, '/v1/labels', { texts: [{ text: open[0], label: 'numbers' }, { text: known, label: 'parcels' }, { text: 'the moon', label: null }] });
+    assert.equal(given.status, 200, given.text);
+    const rows = sql(file, 'SELECT t.id, t.text, t.label, margin, confidence, nearest, l.label AS given, l.who FROM texts t JOIN labels l ON l.text = t.id ORDER BY t.id');
+    assert.deepEqual(rows.map(r => [r.text, r.given, r.who]), [[open[0], 'numbers', 'page'], [open[0], 'numbers', 'page'], [known, 'parcels', 'page'], ['the moon', null, 'page']]);
+    assert.deepEqual(given.json, { labels: 0, not_relevant: 0, withdrawn: 0, texts: 3, ids: rows.map(r => r.id) });
+    const added = rows[2]; // with the answer of the model
+    assert.equal(added.label ?? 'open', want.label);
+    assert.ok(Math.abs(added.margin - want.margin) < 1e-5 && Math.abs(added.confidence - want.confidence) < 1e-6 && added.nearest === want.ranking[0].label);
+    // again, with another label: no more rows, and the last label counts
+    assert.equal((await post(s, '/v1/labels', { texts: [{ text: known, label: 'moved' }] })).status, 200);
+    assert.equal(value(file, 'SELECT count(*) FROM texts'), before + 3);
+    assert.deepEqual((await labels(s)).labels.map(l => l.label).sort(), ['moved', 'numbers', 'numbers']);
+    // withdrawn: as if nobody had said anything, and the change is logged
+    const back = await post(s, '/v1/labels', { withdraw: rows.map(r => r.id) });
+    assert.deepEqual([back.status, back.json.withdrawn], [200, 4], back.text);
+    assert.deepEqual(await labels(s), { labels: [], more: false });
+    assert.equal(value(file, "SELECT count(*) FROM changes WHERE what LIKE 'row %: label withdrawn' AND who = 'page'"), 4);
+    await until(() => s.log.includes('0 rows labelled, 0 not relevant, 4 withdrawn, 0 texts labelled, by page') || s.log, 'the log');
+    assert.ok((await review(s)).rows >= open.length); // to be judged again
+    // what is learnt stays, until it is undone
+    await post(s, '/v1/labels', label(file, digits, 'numbers'));
+    assert.equal((await run(s, '/v1/update', {})).state, 'done');
+    const id = ids(file)[digits[1]];
+    refused(await post(s, '/v1/labels', { withdraw: [id] }), 422, 'nothing_to_withdraw', '/withdraw/0');
+    assert.equal((await run(s, '/v1/undo')).state, 'done');
+    assert.equal((await post(s, '/v1/labels', { withdraw: [id] })).status, 200);
+    await s.stop();
+  }],
+  ['review: the fence is moved, and moved back step by step, without a store', async () => {
+    const model = copyModel(), s = await Server.start([model]), texts = [...open.slice(0, 20), 'where is my parcel', 'the chain fell off'];
+    const hashes = [hash(model)], before = predict(model, texts);
+    assert.deepEqual((await s.ask('GET', '/v1/update')).json, { state: 'idle', task: null, undo: 0, progress: '', error: null, report: null });
+    refused(await post(s, '/v1/undo'), 409, 'nothing_to_undo');
+    for (let i = 1; i <= 6; i++) { // one more than are kept
+      const moved = await run(s, '/v1/fence', { offset: 0.5, generation: i });
+      assert.deepEqual([moved.state, moved.task, moved.error, moved.undo], ['done', 'fence', null, Math.min(i, 5)]);
+      hashes.push(hash(model));
+      await until(() => s.log.includes(`fence: +0.5 added to every margin, model ${hashes.at(-1)}, by page`) || s.log, 'the log');
+    }
+    const now = (await s.classify({ texts, top_k: 0 })).json.answers;
+    now.forEach((a, i) => assert.ok(Math.abs(a.margin - before[i].margin - 3) < 1e-4, `${a.margin} after ${before[i].margin}`));
+    const about = (await s.ask('GET', '/v1/model')).json.model;
+    assert.equal(about.summary.fence.offset, 0.5);
+    assert.equal(about.summary.expected, undefined);
+    assert.deepEqual((await answersOf(s, texts)), predict(modelA, texts, '--fence', '3').map(a => a.label));
+    // of another generation: refused, and nothing is left
+    const late = await run(s, '/v1/fence', { offset: 9, generation: 2 });
+    assert.deepEqual([late.state, late.undo], ['failed', 5]);
+    assert.match(late.error, /found generation 7 of the model, wanted 2/);
+    assert.equal(hash(model), hashes[6]);
+    for (let i = 5; i >= 1; i--) {
+      const back = await run(s, '/v1/undo');
+      assert.deepEqual([back.state, back.undo], ['done', i - 1], back.error);
+      assert.equal(hash(model), hashes[i]);
+    }
+    refused(await post(s, '/v1/undo'), 409, 'nothing_to_undo');
+    await s.stop();
+    assert.deepEqual(fs.readdirSync(path.dirname(model)).filter(f => f.startsWith(path.basename(model))), [path.basename(model)]);
+  }],
+  ['review: kill -9 while the fence moves, and what a crash can leave beside the model', async () => {
+    const model = copyModel(), file = newStore();
+    for (let round = 0; round < 3; round++) {
+      const s = await start(model, file), was = hash(model), steps = (await s.ask('GET', '/v1/update')).json.undo;
+      assert.equal((await post(s, '/v1/fence', { offset: -0.25 })).status, 202);
+      if (round) await until(() => hash(model) !== was || 'not yet', 'the new model'); // else at any moment
+      s.signal('SIGKILL');
+      await s.ended;
+      const again = await start(model, file), after = (await again.ask('GET', '/v1/update')).json.undo; // a whole model
+      assert.equal(after, steps + (hash(model) !== was));
+      if (after > steps) { assert.equal((await run(again, '/v1/undo')).state, 'done'); assert.equal(hash(model), was); }
+      await again.stop();
+    }
+    // a gap, and a copy of the model in service that a change has left which came to nothing
+    fs.copyFileSync(model, model + '.before');
+    fs.copyFileSync(modelB, model + '.before.3');
+    const s = await start(model, file);
+    assert.equal((await s.ask('GET', '/v1/update')).json.undo, 1);
+    assert.equal((await run(s, '/v1/fence', { offset: 1 })).undo, 2);
+    assert.ok(fs.existsSync(model + '.before') && fs.existsSync(model + '.before.3') && !fs.existsSync(model + '.before.2'));
+    assert.equal((await run(s, '/v1/undo')).undo, 1);
+    assert.equal((await run(s, '/v1/undo')).undo, 0);
+    assert.equal(hash(model), hash(modelB));
+    assert.equal(value(file, "SELECT count(*) FROM changes WHERE what LIKE 'fence: %' OR what LIKE 'undo: %'") >= 3, true);
+    await s.stop();
+    // a file that is in the way: nothing changes
+    for (const end of ['', '.2', '.3', '.4']) fs.writeFileSync(`${model}.before${end}`, 'x');
+    fs.mkdirSync(model + '.before.5');
+    const blocked = await start(model, file), put = hash(model), u = await run(blocked, '/v1/fence', { offset: 1 });
+    assert.deepEqual([u.state, u.undo], ['failed', 5]);
+    assert.match(u.error, /\.before\.4: cannot rename it to .*\.before\.5/);
+    assert.equal(hash(model), put);
+    const bad = await run(blocked, '/v1/undo'); // to no model at all
+    assert.equal(bad.state, 'failed');
+    assert.equal(hash(model), put);
+    assert.equal((await blocked.classify({ text: 'x' })).status, 200);
+    await blocked.stop();
   }],
   ['review: one update at a time, and a stop in its midst', async () => {
     const { file, model, s } = await filled(), before = hash(model);
@@ -211,7 +319,7 @@ await together([
     await s.stop();
     const names = predict(model, marks).map(a => a.label);
     assert.equal(hash(model) === first, !names.includes('marks'));
-    assert.equal(fs.readdirSync(scratch('.')).filter(f => f.startsWith(model.split('/').pop()) && !/\.rf(\.before)?$/.test(f)).length, 0);
+    assert.equal(fs.readdirSync(scratch('.')).filter(f => f.startsWith(model.split('/').pop()) && !/\.rf(\.before(\.\d)?)?$/.test(f)).length, 0);
   }],
   ['review: kill -9 during an update leaves a whole model, and labels are not lost', async () => {
     const { file, model, s } = await filled();

@@ -246,13 +246,17 @@ static void test_labels_of_many_rows(void **state)
     store *s = opened(STORE_CREATE);
     for (int i = 1; i <= 4; i++)
         add(s, row(i, "text", NULL));
-    const store_label wrong[] = {{1, "a"}, {2, NULL}, {7, "b"}, {3, "c"}};
+    const store_label wrong[] = {{.row = 1, .label = "a"},
+                                 {.row = 2},
+                                 {.row = 7, .label = "b"},
+                                 {.row = 3, .label = "c"}};
     assert_int_equal(store_set_labels(s, wrong, 4, "ann", 10, &at, &err), RF_ERR_MISSING);
     assert_int_equal(at, 2);
     assert_int_equal(sql("SELECT (SELECT count(*) FROM labels) +"
                          " (SELECT count(*) FROM changes)"),
                      0); /* all or none */
-    const store_label right[] = {{1, "a"}, {2, NULL}, {3, "c"}};
+    const store_label right[] = {
+        {.row = 1, .label = "a"}, {.row = 2}, {.row = 3, .label = "c"}};
     assert_int_equal(store_set_labels(s, right, 3, "ann", 10, &at, &err), RF_OK);
     assert_int_equal(at, 3);
     assert_int_equal(read_all(s, (store_filter){.unjudged = true}).n, 1);
@@ -271,24 +275,74 @@ static void test_learnt_labels(void **state)
     for (int i = 1; i <= 3; i++)
         add(s, row(i, "text", NULL));
     assert_int_equal(store_look(s, &before, NULL), RF_OK);
-    assert_true(before.last_row == 3 && before.last_label == 0);
-    const store_label labels[] = {{1, "a"}, {2, "a"}, {3, NULL}};
+    assert_true(before.last_row == 3 && before.last_change == 0);
+    const store_label labels[] = {
+        {.row = 1, .label = "a"}, {.row = 2, .label = "a"}, {.row = 3}};
     assert_int_equal(store_set_labels(s, labels, 3, "ann", 10, NULL, NULL), RF_OK);
     assert_int_equal(store_look(s, &after, NULL), RF_OK);
-    assert_true(after.last_row == 3 && after.last_label == 3);
+    assert_true(after.last_row == 3 && after.last_change == 3);
     assert_int_equal(read_all(s, pending).n, 2); /* not the one that is not relevant */
-    const int64_t rows[] = {1, 2};
-    assert_int_equal(store_learnt(s, rows, 1, "m1", "ann", "one", 11, NULL), RF_OK);
+    assert_int_equal(store_learnt(s, labels, 1, "m1", "ann", "one", 11, NULL), RF_OK);
     assert_int_equal(read_all(s, pending).last.id, 2);
-    assert_int_equal(store_learnt(s, rows + 1, 1, "m2", "ann", "two", 12, NULL), RF_OK);
+    assert_int_equal(store_learnt(s, labels + 1, 1, "m2", "ann", "two", 12, NULL), RF_OK);
     assert_int_equal(read_all(s, pending).n, 0);
     assert_int_equal(store_set_label(s, 1, "b", "bob", 13, NULL), RF_OK); /* corrected */
+    assert_int_equal(read_all(s, pending).last.id, 1);
+    /* an update that began before the correction has not learnt it */
+    assert_int_equal(store_learnt(s, labels, 1, "m3", "ann", "three", 13, NULL), RF_OK);
     assert_int_equal(read_all(s, pending).last.id, 1);
     assert_int_equal(store_unlearnt(s, "m2", "bob", "undo", 14, NULL), RF_OK);
     assert_int_equal(read_all(s, pending).n, 2);
     assert_int_equal(sql("SELECT count(*) FROM changes WHERE what IN"
                          " ('one', 'two', 'undo')"),
                      3);
+    store_close(s);
+}
+
+static void test_withdrawn_labels(void **state)
+{
+    (void)state;
+    rf_error err = {0};
+    size_t at;
+    store *s = opened(STORE_CREATE);
+    const store_filter pending = {.pending = true}, unjudged = {.unjudged = true};
+    const store_label given[] = {{.row = 1, .label = "a"}, {.row = 2}, {.row = 3}};
+    const store_label none[] = {{.row = 2, .withdrawn = true},
+                                {.row = 4, .withdrawn = true}};
+    store_state before, after;
+    for (int i = 1; i <= 4; i++)
+        add(s, row(i, i < 4 ? "text" : "four", NULL));
+    assert_int_equal(store_set_labels(s, given, 3, "ann", 10, NULL, NULL), RF_OK);
+    assert_int_equal(store_set_label(s, 1, "b", "ann", 11, NULL), RF_OK);
+    /* all or none: row 4 has no label */
+    assert_int_equal(store_set_labels(s, none, 2, "bob", 12, &at, &err), RF_ERR_MISSING);
+    assert_error(&err, RF_ERR_MISSING, "texts.db", "row 4 has no label to withdraw");
+    assert_true(at == 1 && read_all(s, unjudged).n == 1);
+    assert_int_equal(store_set_labels(s, none, 1, "bob", 12, &at, NULL), RF_OK);
+    assert_int_equal(read_all(s, unjudged).n, 2);
+    assert_int_equal(sql("SELECT count(*) FROM changes WHERE who = 'bob'"
+                         " AND what = 'row 2: label withdrawn'"),
+                     1);
+    /* what was learnt stays, a correction of it goes */
+    const store_label b = {.row = 1, .label = "b"}, back = {.row = 1, .withdrawn = true};
+    assert_int_equal(store_learnt(s, &b, 1, "m1", "ann", "one", 13, NULL), RF_OK);
+    assert_int_equal(store_set_label(s, 1, "c", "ann", 14, NULL), RF_OK);
+    assert_int_equal(read_all(s, pending).n, 1);
+    assert_int_equal(store_set_labels(s, &back, 1, "bob", 15, NULL, NULL), RF_OK);
+    assert_int_equal(read_all(s, pending).n, 0);
+    assert_string_equal(read_all(s, (store_filter){.id = 1}).given, "b");
+    assert_int_equal(store_set_labels(s, &back, 1, "bob", 16, NULL, &err),
+                     RF_ERR_MISSING);
+    /* the state differs, even if the numbers of labels are used again */
+    assert_int_equal(store_set_label(s, 4, "d", "ann", 17, NULL), RF_OK);
+    assert_int_equal(store_look(s, &before, NULL), RF_OK);
+    assert_int_equal(store_set_labels(s, &none[1], 1, "ann", 18, NULL, NULL), RF_OK);
+    assert_int_equal(store_set_label(s, 2, "d", "ann", 19, NULL), RF_OK);
+    assert_int_equal(store_look(s, &after, NULL), RF_OK);
+    assert_true(after.last_change != before.last_change);
+    /* rows by text */
+    assert_int_equal(read_all(s, (store_filter){.text = "text", .text_len = 4}).n, 3);
+    assert_int_equal(read_all(s, (store_filter){.text = "text", .text_len = 3}).n, 0);
     store_close(s);
 }
 
@@ -600,6 +654,7 @@ int main(void)
         TEST(test_counts_add_up),
         TEST(test_all_or_nothing),
         TEST(test_labels),
+        TEST(test_withdrawn_labels),
         TEST(test_labels_of_many_rows),
         TEST(test_learnt_labels),
         TEST(test_trim_by_age),
