@@ -7,17 +7,22 @@
 #include "lab/experiment.h"
 #include "lab/kmeans.h"
 #include "lab/plan.h"
+#include "lab/ward.h"
 #include "num/neighbours.h"
 #include "num/vectors.h"
 #include "review/class_scale.h"
 #include "review/grouping.h"
+#include "review/linkage.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define RESTARTS 10
 #define MOST_STEPS 100
-#define LEAST_SHARE 0.2 /* of a typical group, to count as a class */
+/* What is one topic lies this far on the way from the similarity of texts of two classes
+ * to that of one; and a group that counts as a class has this share of a typical one.
+ * docs/design/discovery.md has what was tried. */
+#define LEVEL 0.65
+#define LEAST_SHARE 0.2
 
 typedef struct discovering {
     rf_lab_context context;
@@ -31,11 +36,12 @@ typedef struct discovering {
 /* The texts of one experiment. */
 typedef struct test_texts {
     size_t n, width;
-    float *points;   /* [n, width] of unit length */
-    float *smooth;   /* the same, moved towards their neighbours */
-    uint32_t *truth; /* [n] class of the training file */
-    bool *open;      /* [n] of an unknown class */
-    uint32_t *cluster;
+    float *points;             /* [n, width] of unit length */
+    float *smooth;             /* the same, moved towards their neighbours */
+    uint32_t *truth;           /* [n] class of the training file */
+    bool *open;                /* [n] of an unknown class */
+    uint32_t *cluster, *start; /* [n] by k-means, and what it started from */
+    rf_ward tree;
 } test_texts;
 
 /* ---- Neighbours -------------------------------------------------------------------- */
@@ -52,50 +58,79 @@ static void add_neighbours(const float *points, size_t width, const uint32_t *ne
     rf_rows_normalise(x, x, 1, width);
 }
 
-rf_status rf_discover_smooth(const float *points, size_t n, size_t width, float *out,
-                             rf_team *team, rf_error *err)
+/* *near: the k nearest points of each, [n, k]; freed with free() in any case. */
+static rf_status find_near(const float *points, size_t n, size_t width, size_t k,
+                           uint32_t **near, rf_team *team, rf_error *err)
 {
     rf_neighbours search = {0};
-    size_t k = n > RF_DISCOVER_NEAR ? RF_DISCOVER_NEAR : n > 0 ? n - 1 : 0;
-    uint32_t *near = calloc(n * k + 1, sizeof *near);
     float *distance = calloc(n * k + 1, sizeof *distance);
-    rf_status st =
-        near && distance ? RF_OK : rf_fail_nomem(err, n * k * sizeof *near, "neighbours");
-    memcpy(out, points, n * width * sizeof *out);
+    *near = calloc(n * k + 1, sizeof **near);
+    rf_status st = *near && distance
+                       ? RF_OK
+                       : rf_fail_nomem(err, n * k * sizeof **near, "neighbours");
     if (st == RF_OK && k > 0)
         st = rf_neighbours_init(&search, points, n, width, err);
     if (st == RF_OK && k > 0)
-        st = rf_neighbours_find_all(&search, points, n, k, true, near, distance, team,
+        st = rf_neighbours_find_all(&search, points, n, k, true, *near, distance, team,
                                     err);
+    rf_neighbours_release(&search);
+    free(distance);
+    return st;
+}
+
+/* At most this many neighbours. */
+static size_t at_most(size_t k, size_t n)
+{
+    return n > k ? k : n > 0 ? n - 1 : 0;
+}
+
+rf_status rf_discover_smooth(const float *points, size_t n, size_t width, float *out,
+                             rf_team *team, rf_error *err)
+{
+    size_t k = at_most(RF_DISCOVER_NEAR, n);
+    uint32_t *near;
+    rf_status st = find_near(points, n, width, k, &near, team, err);
+    memcpy(out, points, n * width * sizeof *out);
     for (size_t i = 0; i < n && k > 0 && st == RF_OK; i++)
         add_neighbours(points, width, near + i * k, k, out + i * width);
-    rf_neighbours_release(&search);
     free(near);
-    free(distance);
     return st;
 }
 
 /* ---- The number of classes --------------------------------------------------------- */
 
+/* Groups that have at least LEAST_SHARE of the points of a typical one; size [n], 0: no
+ * group. */
+static size_t count_large(const uint32_t *size, size_t n)
+{
+    double squares = 0.0;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (double)size[i] * (double)size[i];
+    for (size_t i = 0; i < n; i++)
+        count += size[i] > 1 && (double)size[i] >= LEAST_SHARE * squares / (double)n;
+    return count > 0 ? count : 1;
+}
+
 rf_status rf_discover_count(const float *points, size_t n, size_t width, double level,
                             rf_team *team, size_t *count, rf_error *err)
 {
-    rf_grouping g;
-    double squares = 0.0, in_groups = 0.0;
-    rf_status st = rf_grouping_make(&g, points, n, width, level, 2, team, err);
-    *count = 0;
-    if (st != RF_OK)
-        return st;
-    for (size_t k = 0; k < g.groups; k++) {
-        squares += (double)g.size[k] * (double)g.size[k];
-        in_groups += (double)g.size[k];
-    }
-    squares += (double)n - in_groups; /* a point in no group is one of size 1 */
-    for (size_t k = 0; k < g.groups; k++)
-        *count += (double)g.size[k] >= LEAST_SHARE * squares / (double)n;
-    *count = *count ? *count : 1;
-    rf_grouping_release(&g);
-    return RF_OK;
+    size_t k = at_most(RF_REVIEW_NEAR, n);
+    uint32_t *near, *group = calloc(n + 1, sizeof *group),
+                    *size = calloc(n + 1, sizeof *size);
+    float *sum = rf_floats_new(n * width + 1);
+    rf_status st = find_near(points, n, width, k, &near, team, err);
+    if (st == RF_OK && (!group || !size || !sum))
+        st = rf_fail_nomem(err, n * width * sizeof *sum, "groups");
+    if (st == RF_OK)
+        st = rf_linkage(points, n, width, near, k, level, group, sum, size, team, err);
+    if (st == RF_OK)
+        *count = count_large(size, n);
+    free(near);
+    free(group);
+    free(size);
+    free(sum);
+    return st;
 }
 
 /* ---- The texts --------------------------------------------------------------------- */
@@ -107,23 +142,8 @@ static void texts_release(test_texts *t)
     free(t->truth);
     free(t->open);
     free(t->cluster);
-}
-
-/* The class of the training file with this name, SIZE_MAX if there is none. */
-static size_t class_named(const rf_dataset *train, const char *label)
-{
-    size_t low = 0, high = rf_dataset_classes(train); /* in byte order */
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        int order = strcmp(rf_dataset_label(train, mid, NULL), label);
-        if (order == 0)
-            return mid;
-        if (order < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return SIZE_MAX;
+    free(t->start);
+    rf_ward_release(&t->tree);
 }
 
 static rf_status take_texts(const discovering *d, const rf_experiment *e, test_texts *t)
@@ -140,12 +160,13 @@ static rf_status take_texts(const discovering *d, const rf_experiment *e, test_t
     t->truth = calloc(rows->n + 1, sizeof *t->truth);
     t->open = calloc(rows->n + 1, sizeof *t->open);
     t->cluster = calloc(rows->n + 1, sizeof *t->cluster);
-    if (!t->points || !t->smooth || !t->truth || !t->open || !t->cluster)
+    t->start = calloc(rows->n + 1, sizeof *t->start);
+    if (!t->points || !t->smooth || !t->truth || !t->open || !t->cluster || !t->start)
         return rf_fail_nomem(d->err, floats * sizeof *t->points, "test texts");
     for (size_t i = 0; i < rows->n; i++) {
-        size_t class = class_named(
+        size_t class = rf_lab_class(
             train, rf_dataset_label(test, rf_dataset_class(test, rows->row[i]), NULL));
-        if (class == SIZE_MAX)
+        if (class == RF_OPEN)
             continue;
         rf_rows_normalise(t->points + t->n * t->width,
                           e->stage1.z[RF_LAB_TEST] + i * t->width, 1, t->width);
@@ -161,9 +182,12 @@ static rf_status take_texts(const discovering *d, const rf_experiment *e, test_t
 static rf_status cluster(const discovering *d, test_texts *t, const rf_discovery *out,
                          size_t clusters, rf_agreement *all, rf_agreement *open)
 {
-    const rf_kmeans_options o = {clusters, RESTARTS, MOST_STEPS, out->seed};
-    rf_status st = rf_kmeans(t->smooth, t->n, t->width, &o, t->cluster, NULL,
-                             d->context.team, d->err);
+    const rf_kmeans_options o = {
+        .clusters = clusters, .most_steps = MOST_STEPS, .start = t->start};
+    rf_status st = rf_ward_cut(&t->tree, clusters, t->start, d->err);
+    if (st == RF_OK)
+        st = rf_kmeans(t->smooth, t->n, t->width, &o, t->cluster, NULL, d->context.team,
+                       d->err);
     if (st == RF_OK)
         st = rf_agreement_make(all, t->truth, out->classes, t->cluster, clusters, NULL,
                                t->n, d->err);
@@ -173,20 +197,34 @@ static rf_status cluster(const discovering *d, test_texts *t, const rf_discovery
     return st;
 }
 
+/* How similar smoothed training texts of known classes are says which test texts are one
+ * topic. */
 static rf_status find_number(const discovering *d, const rf_experiment *e,
                              const test_texts *t, size_t *count)
 {
+    size_t n = e->split.train.n, floats = (n + 1) * t->width;
+    float *unit = rf_floats_new(floats), *smooth = rf_floats_new(floats);
     rf_class_stats stats = {0};
     double within, between;
-    rf_status st =
-        rf_class_stats_init(&stats, e->stage1.z[RF_LAB_TRAIN], e->split.train.class_index,
-                            e->split.train.n, t->width, e->split.classes, d->err);
+    rf_status st = unit && smooth ? RF_OK
+                                  : rf_fail_nomem(d->err, floats * sizeof *unit,
+                                                  "features of known classes");
+    if (st == RF_OK) {
+        rf_rows_normalise(unit, e->stage1.z[RF_LAB_TRAIN], n, t->width);
+        st = rf_discover_smooth(unit, n, t->width, smooth, d->context.team, d->err);
+    }
+    if (st == RF_OK)
+        st = rf_class_stats_init(&stats, smooth, e->split.train.class_index, n, t->width,
+                                 e->split.classes, d->err);
     if (st == RF_OK) {
         rf_class_scale(&stats, &within, &between);
-        st = rf_discover_count(t->points, t->n, t->width, rf_class_level(within, between),
-                               d->context.team, count, d->err);
+        st = rf_discover_count(t->smooth, t->n, t->width,
+                               between + LEVEL * (within - between), d->context.team,
+                               count, d->err);
     }
     rf_class_stats_release(&stats);
+    free(unit);
+    free(smooth);
     return st;
 }
 
@@ -204,6 +242,8 @@ static rf_status measure(const discovering *d, const rf_experiment *e, rf_discov
                      "%s: found %zu test texts of %zu classes, wanted more texts than "
                      "classes",
                      out->set, t.n, out->classes);
+    if (st == RF_OK)
+        st = rf_ward_make(&t.tree, t.smooth, t.n, t.width, d->context.team, d->err);
     if (st == RF_OK)
         st = cluster(d, &t, out, out->classes, &out->all, &out->open);
     if (st == RF_OK)

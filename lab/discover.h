@@ -44,9 +44,9 @@ rf_status rf_lab_discover(const rf_lab_options *options, rf_train_progress progr
 rf_status rf_discover_smooth(const float *points, size_t n, size_t width, float *out,
                              rf_team *team, rf_error *err);
 
-/* The number of classes among points [n, width] of unit length: groups of at least
- * `level` (review/grouping.h) that have a tenth of a typical group's points, typical
- * being the mean over the points of the size of their group. */
+/* The number of classes among points [n, width] of unit length: groups by average linkage
+ * down to `level` (review/linkage.h) that have at least a fifth of the points of a
+ * typical group, typical being the mean over the points of the size of their group. */
 rf_status rf_discover_count(const float *points, size_t n, size_t width, double level,
                             rf_team *team, size_t *count, rf_error *err);
 

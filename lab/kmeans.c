@@ -181,6 +181,12 @@ static void move_centres(clustering *c)
     }
 }
 
+static void start_from(clustering *c, const uint32_t *clusters)
+{
+    memcpy(c->of, clusters, c->n * sizeof *c->of);
+    move_centres(c);
+}
+
 rf_status rf_kmeans(const float *points, size_t n, size_t width,
                     const rf_kmeans_options *o, uint32_t *cluster, double *spread,
                     rf_team *team, rf_error *err)
@@ -191,8 +197,11 @@ rf_status rf_kmeans(const float *points, size_t n, size_t width,
         return rf_fail(err, RF_ERR_ARG, 0, "%zu clusters of %zu points, wanted 1 to %zu",
                        o->clusters, n, n);
     rf_status st = room(&c, rf_team_size(team), err);
-    for (size_t i = 0; i < o->restarts && st == RF_OK; i++) {
-        start(&c, o->seed, i, team);
+    for (size_t i = 0; i < (o->start ? 1 : o->restarts) && st == RF_OK; i++) {
+        if (o->start)
+            start_from(&c, o->start);
+        else
+            start(&c, o->seed, i, team);
         double now = assign(&c, team), before;
         size_t step = 0;
         do {

@@ -11,7 +11,7 @@
  *   updates    growing: a model that learns class by class; measure_updates: beside
  *              trainings; update_points: updates.jsonl
  *   files      line_file, record_json: lines of results
- *   discovery  discover: clusters of test texts; kmeans; agreement with the classes
+ *   discovery  discover: clusters of test texts; ward, kmeans; agreement with classes
  *   tables     statistics, published, grid; table_runs: finds runs; table, table_*
  *   page       lab_page, page_*, lab_curves, svg_facets; head_view: data of its maps
  */

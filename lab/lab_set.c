@@ -324,3 +324,19 @@ rf_status rf_lab_set_encode(rf_lab_set *set, const rf_lab_set_options *o,
         close_frozen(set);
     return st;
 }
+
+size_t rf_lab_class(const rf_dataset *train, const char *label)
+{
+    size_t low = 0, high = rf_dataset_classes(train); /* in byte order */
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = strcmp(rf_dataset_label(train, mid, NULL), label);
+        if (order == 0)
+            return mid;
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return RF_OPEN;
+}

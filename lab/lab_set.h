@@ -47,6 +47,9 @@ typedef struct rf_lab_set_options {
 rf_status rf_lab_set_open(rf_lab_set *set, const rf_lab_set_options *o, rf_error *err);
 void rf_lab_set_close(rf_lab_set *set); /* accepts a zeroed struct */
 
+/* The class of a training file with this name; RF_OPEN if there is none. */
+size_t rf_lab_class(const rf_dataset *train, const char *label);
+
 /* Fills `frozen` from the cache, or computes it and fills the cache. encoder_hash is that
  * of rf_model_encoder_hash; layer is the number of frozen layers. */
 rf_status rf_lab_set_encode(rf_lab_set *set, const rf_lab_set_options *o,

@@ -8,6 +8,7 @@
 #include "encoder/safetensors.h"
 #include "lab/discover.h"
 #include "lab/kmeans.h"
+#include "lab/ward.h"
 #include "num/vectors.h"
 #include "scratch.h"
 
@@ -147,7 +148,7 @@ static void kmeans_is_as_good_as_the_reference(void **state)
     rf_error err = {0};
     uint32_t one[240], three[240];
     double spread, again;
-    const rf_kmeans_options o = {9, 20, 100, 1};
+    const rf_kmeans_options o = {9, 20, 100, 1, NULL};
     rf_team *team = rf_team_new(1, NULL);
     assert_int_equal(rf_kmeans(points, 240, 8, &o, one, &spread, team, &err), RF_OK);
     rf_team_free(team);
@@ -157,15 +158,109 @@ static void kmeans_is_as_good_as_the_reference(void **state)
     assert_int_equal(rf_kmeans(points, 240, 8, &o, three, &again, team, &err), RF_OK);
     assert_memory_equal(one, three, sizeof one);
     assert_true(spread == again);
-    const rf_kmeans_options odd = {241, 1, 1, 0};
+    const rf_kmeans_options odd = {241, 1, 1, 0, NULL};
     assert_int_equal(rf_kmeans(points, 240, 8, &odd, one, NULL, team, &err), RF_ERR_ARG);
     assert_error(&err, RF_ERR_ARG, "241 clusters of 240 points");
-    const rf_kmeans_options all = {240, 1, 5, 0}; /* every point by itself */
+    const rf_kmeans_options all = {240, 1, 5, 0, NULL}; /* every point by itself */
     assert_int_equal(rf_kmeans(points, 240, 8, &all, one, &spread, team, &err), RF_OK);
     assert_close(spread, 0.0, 1e-6);
     rf_team_free(team);
     free(points);
     free(want);
+}
+
+/* What joining two clusters adds to the sum of squared distances, from all points. */
+static double spread_of(const float *points, const uint32_t *cluster, uint32_t a,
+                        uint32_t b)
+{
+    double sum[8] = {0}, squares = 0.0;
+    size_t n = 0;
+    for (size_t i = 0; i < 60; i++)
+        for (size_t j = 0; j < 8 && (cluster[i] == a || cluster[i] == b); j++) {
+            double x = (double)points[i * 8 + j];
+            sum[j] += x;
+            squares += x * x;
+            n += j == 0;
+        }
+    for (size_t j = 0; j < 8 && n > 0; j++)
+        squares -= sum[j] * sum[j] / (double)n;
+    return squares;
+}
+
+/* The cheapest of all pairs is joined, one at a time, by the definition. */
+static void ward_is_that_of_brute_force(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    size_t n;
+    rf_ward one, three;
+    float *points = numbers("points", &n);
+    uint32_t want[N], got[N];
+    rf_team *team = rf_team_new(1, NULL);
+    assert_int_equal(rf_ward_make(&one, points, N, 8, team, NULL), RF_OK);
+    rf_team_free(team);
+    team = rf_team_new(3, NULL);
+    assert_int_equal(rf_ward_make(&three, points, N, 8, team, NULL), RF_OK);
+    for (size_t i = 0; i + 1 < N; i++)
+        assert_true(one.joins[i].cost == three.joins[i].cost &&
+                    one.joins[i].a == three.joins[i].a &&
+                    one.joins[i].b == three.joins[i].b);
+    for (uint32_t i = 0; i < N; i++)
+        want[i] = i; /* a cluster is named by its first point */
+    for (size_t clusters = N; clusters >= 1; clusters--) {
+        rf_agreement a;
+        assert_int_equal(rf_ward_cut(&one, clusters, got, NULL), RF_OK);
+        assert_int_equal(rf_agreement_make(&a, want, N, got, clusters, NULL, N, NULL),
+                         RF_OK);
+        assert_true(a.accuracy == 100.0);
+        double least = INFINITY;
+        uint32_t x = 0, y = 0;
+        for (uint32_t p = 0; p < N; p++)
+            for (uint32_t q = p + 1; q < N && want[p] == p; q++) {
+                double cost = want[q] != q ? INFINITY
+                                           : spread_of(points, want, p, q) -
+                                                 spread_of(points, want, p, p) -
+                                                 spread_of(points, want, q, q);
+                if (cost < least) {
+                    least = cost;
+                    x = p;
+                    y = q;
+                }
+            }
+        for (size_t i = 0; i < N; i++)
+            want[i] = want[i] == y ? x : want[i];
+    }
+    rf_ward_release(&one);
+    rf_ward_release(&three);
+    rf_team_free(team);
+    free(points);
+}
+
+/* From given clusters: no more spread than theirs. */
+static void kmeans_from_given_clusters(void **state)
+{
+    (void)state;
+    size_t n;
+    float *points = numbers("points", &n);
+    uint32_t start[240], cluster[240];
+    double spread, random;
+    rf_ward tree;
+    rf_team *team = rf_team_new(2, NULL);
+    const rf_kmeans_options o = {.clusters = 9, .most_steps = 100, .start = start},
+                            one = {.clusters = 9, .most_steps = 100, .restarts = 1};
+    assert_int_equal(rf_ward_make(&tree, points, 240, 8, team, NULL), RF_OK);
+    assert_int_equal(rf_ward_cut(&tree, 9, start, NULL), RF_OK);
+    assert_int_equal(rf_kmeans(points, 240, 8, &o, cluster, &spread, team, NULL), RF_OK);
+    double before = 0.0; /* the joins that were made are all the spread there is */
+    for (size_t i = 0; i < 240 - 9; i++)
+        before += tree.joins[i].cost;
+    assert_true(spread <= before * (1.0 + 1e-5));
+    assert_int_equal(rf_kmeans(points, 240, 8, &one, cluster, &random, team, NULL),
+                     RF_OK);
+    assert_true(spread <= random * 1.001);
+    rf_ward_release(&tree);
+    rf_team_free(team);
+    free(points);
 }
 
 /* Neighbours from all distances. */
@@ -233,6 +328,8 @@ int main(void)
         cmocka_unit_test(assignments_are_the_best),
         cmocka_unit_test(of_nothing),
         cmocka_unit_test(kmeans_is_as_good_as_the_reference),
+        cmocka_unit_test(ward_is_that_of_brute_force),
+        cmocka_unit_test(kmeans_from_given_clusters),
         cmocka_unit_test(smoothing_is_that_of_brute_force),
         cmocka_unit_test(the_number_of_classes_is_found),
     };
