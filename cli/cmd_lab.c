@@ -45,6 +45,12 @@ static int do_discover(const char *const *words, lab_options *o)
     return lab_discover(&o->run);
 }
 
+static int do_loop(const char *const *words, lab_options *o)
+{
+    (void)words;
+    return lab_loop(&o->run);
+}
+
 static int do_table(const char *const *words, lab_options *o)
 {
     char *text = NULL;
@@ -110,6 +116,7 @@ static const struct verb {
     {"sweep", 1, do_sweep, {.name = "lab sweep", .synopsis = "SETTING [OPTIONS]"}},
     {"update", 0, do_update, {.name = "lab update", .synopsis = "[OPTIONS]"}},
     {"discover", 0, do_discover, {.name = "lab discover", .synopsis = "[OPTIONS]"}},
+    {"loop", 0, do_loop, {.name = "lab loop", .synopsis = "[OPTIONS]"}},
     {"table", 1, do_table, {.name = "lab table", .synopsis = "DIR [OPTIONS]"}},
     {"report", 1, do_report, {.name = "lab report", .synopsis = "DIR -o FILE [OPTIONS]"}},
 };
@@ -126,7 +133,7 @@ static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
          .value = &o->run.o.encoder,
          .arg = "E",
          .help =
-             "run, sweep, update: catalogue name or directory (default minilm). "
+             "run and the like: catalogue name or directory (default minilm). "
              "table, report: only runs with this encoder; else all, one after another."},
         {.help = "table"},
         {.name = "format",
@@ -139,8 +146,9 @@ static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &o->which,
          .arg = "TABLE",
-         .help = "main, known-open, deviations, ablation, negatives, paired, sweeps, few "
-                 "or updates; else all that have rows."},
+         .help =
+             "main, known-open, deviations, ablation, negatives, paired, sweeps, few, "
+             "updates or loop; else all that have rows."},
         {.help = "report; --data adds maps of three heads"},
         {.name = "output",
          .letter = 'o',
@@ -197,18 +205,20 @@ static bool is_for(const struct verb *v, const char *name)
         return table;
     if (v->run == do_report)
         return report || is_one_of(name, report_too);
-    /* a sweep makes variants of its values; updates are of one method, and groups need no
-     * open texts */
+    /* a sweep makes variants of its values; one method alone can be updated, and groups
+     * need no open texts */
     static const char *const run_alone[] = {"variants", "rows", NULL};
-    static const char *const not_updates[] = {"ratios", "methods", "open-texts", NULL};
     static const char *const update_alone[] = {"from", "to", "every", NULL};
-    bool update = v->run == do_update;
-    if ((v->run != do_run && is_one_of(name, run_alone)) ||
-        (update && is_one_of(name, not_updates)) ||
-        (!update && is_one_of(name, update_alone)))
-        return false;
+    static const char *const loop_alone[] = {"batch", "labels", NULL};
+    static const char *const not_update[] = {"ratios", "methods", "open-texts", NULL};
     static const char *const not_discover[] = {"open-texts", "dry-run", NULL};
-    if (v->run == do_discover && is_one_of(name, not_discover))
+    static const char *const not_loop[] = {"methods", "open-texts", "dry-run", NULL};
+    if ((v->run != do_run && is_one_of(name, run_alone)) ||
+        (v->run != do_update && is_one_of(name, update_alone)) ||
+        (v->run != do_loop && is_one_of(name, loop_alone)) ||
+        (v->run == do_update && is_one_of(name, not_update)) ||
+        (v->run == do_discover && is_one_of(name, not_discover)) ||
+        (v->run == do_loop && is_one_of(name, not_loop)))
         return false;
     return !table && !report && (v->run == do_sweep || strcmp(name, "values") != 0);
 }
@@ -258,8 +268,8 @@ static int run_command(const command *self, int argc, char **argv)
 
 const command command_lab = {
     .name = "lab",
-    .synopsis = "run | sweep SETTING | update | discover | table DIR | "
-                "report DIR -o FILE [OPTIONS]",
+    .synopsis = "run | sweep SETTING | update | discover | loop | "
+                "table DIR | report DIR -o FILE [OPTIONS]",
     .summary = "Experiments: methods compared under the published protocol.",
     .details =
         "run     trains and tests each method on each set, share of known classes and\n"
@@ -280,6 +290,14 @@ const command command_lab = {
         "        Accuracy, NMI and ARI, on all texts and on those of unknown classes, "
         "go\n"
         "        to standard output and OUT/discover.jsonl.\n"
+        "loop    trains ans on some classes of each set and seed; the other training "
+        "texts\n"
+        "        come as traffic. Round by round they are reviewed, a reviewer who "
+        "knows\n"
+        "        the truth reads a few texts of each group and names it, and the model\n"
+        "        learns the labels. F1 over all classes and labels spent go to standard\n"
+        "        output and OUT/loop.jsonl, at the end beside a training with the same\n"
+        "        labels. Ctrl-C stops; the same command resumes.\n"
         "table   the runs of DIR/runs.jsonl as tables, published numbers beside them:\n"
         "        main        accuracy and F1 of each method, mean over seeds\n"
         "        known-open  F1 of known classes and of open\n"
@@ -291,6 +309,7 @@ const command command_lab = {
         "        few         runs with few uneven rows (run --rows), and how well they\n"
         "                    would do with the best fence\n"
         "        updates     learning after training (lab update)\n"
+        "        loop        classes found by review (lab loop)\n"
         "report  the same and more as one HTML page that needs no other file and no\n"
         "        network: charts, curves, confusions, times and, with --data, maps of\n"
         "        what three heads see; those contain texts of the test set. Their\n"

@@ -1,9 +1,11 @@
-/* lab_discover.c - ringfence lab discover: progress and a table of the results */
+/* lab_discover.c - ringfence lab discover and loop: progress and a table of the results
+ */
 #include "lab_run.h"
 
 #include "base/error.h"
 #include "commands.h"
 #include "lab/discover.h"
+#include "lab/loop.h"
 #include "screen.h"
 #include "train_progress.h"
 
@@ -41,21 +43,58 @@ static int show_run(void *user, const rf_discovery *d)
     return train_progress_signal();
 }
 
+static int show_round(void *user, const rf_loop_point *p)
+{
+    (void)user;
+    screen_progress_end();
+    printf("%s\t%g\t%llu\t%zu\t%zu\t%zu\t%zu\t%zu\t%zu\t%.2f\t%.2f\t%.1f\t", p->set,
+           p->ratio, (unsigned long long)p->seed, p->round, p->texts, p->labels, p->rows,
+           p->wrong, p->classes, p->updated.f1, p->updated.accuracy,
+           p->review_seconds + p->update_seconds);
+    if (p->last)
+        printf("%.2f\t%.2f\n", p->trained.f1, p->trained.accuracy);
+    else
+        puts("-\t-");
+    fflush(stdout);
+    return train_progress_signal();
+}
+
+static bool begin(const lab_request *r, const char *header)
+{
+    if (!lab_has_directories(r))
+        return false;
+    train_progress_catch_signals();
+    puts(header);
+    return true;
+}
+
+static int finish(const lab_request *r, rf_status st, const char *file,
+                  const rf_error *err)
+{
+    screen_progress_end();
+    if (st == RF_ERR_STOPPED) {
+        screen_complain("stopped; what is finished is in %s/%s", r->o.out, file);
+        return 128 + train_progress_signal();
+    }
+    return st == RF_OK ? command_finish() : command_failed(err);
+}
+
 int lab_discover(lab_request *r)
 {
     rf_error err = {0};
-    if (!r->o.data || !r->o.out) {
-        screen_complain("lab: wanted --data DIR with the sets and --out DIR for results");
+    if (!begin(r, "set\tratio\tseed\tclasses\tclusters\tnumber\tacc\tnmi\tari\t"
+                  "acc_unknown\tnmi_unknown\tari_unknown"))
         return EXIT_USAGE;
-    }
-    train_progress_catch_signals();
-    puts("set\tratio\tseed\tclasses\tclusters\tnumber\tacc\tnmi\tari\tacc_unknown\t"
-         "nmi_unknown\tari_unknown");
     rf_status st = rf_lab_discover(&r->o, show_stage, show_run, r, &err);
-    screen_progress_end();
-    if (st == RF_ERR_STOPPED) {
-        screen_complain("stopped; finished runs are in %s/discover.jsonl", r->o.out);
-        return 128 + train_progress_signal();
-    }
-    return st == RF_OK ? command_finish() : command_failed(&err);
+    return finish(r, st, "discover.jsonl", &err);
+}
+
+int lab_loop(lab_request *r)
+{
+    rf_error err = {0};
+    if (!begin(r, "set\tratio\tseed\tround\ttexts\tlabels\trows\twrong\tclasses\tf1\t"
+                  "accuracy\tseconds\ttrained_f1\ttrained_accuracy"))
+        return EXIT_USAGE;
+    rf_status st = rf_lab_loop(&r->o, show_stage, show_round, r, &err);
+    return finish(r, st, RF_LOOP_FILE, &err);
 }

@@ -36,7 +36,7 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
     snprintf(r->values_help, sizeof r->values_help,
              "sweep: the values to try. Optional if SETTING is one of %s.", names);
     const option list[] = {
-        {.help = "run, sweep and update"},
+        {.help = "run, sweep, update, discover and loop"},
         {.name = "data",
          .kind = OPTION_TEXT,
          .value = &o->data,
@@ -47,8 +47,8 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &o->out,
          .arg = "DIR",
-         .help = "Directory of the results, runs.jsonl or updates.jsonl, and of what "
-                 "runs share, cache/."},
+         .help = "Directory of the results, such as runs.jsonl, and of what runs share, "
+                 "cache/."},
         {.name = "sets",
          .kind = OPTION_TEXT,
          .value = &o->sets,
@@ -107,6 +107,21 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
          .help = "update: measure after every N-th class (default 10), and at the end.",
          .min = 1,
          .max = 1000000},
+        {.name = "batch",
+         .kind = OPTION_SIZE,
+         .value = &o->batch,
+         .arg = "N",
+         .help = "loop: texts that come with each round (default 1000).",
+         .min = 1,
+         .max = 1000000000},
+        {.name = "labels",
+         .kind = OPTION_SIZE,
+         .value = &o->labels,
+         .arg = "N",
+         .help = "loop: texts that the reviewer may read in all (default: as many as the "
+                 "groups take).",
+         .min = 1,
+         .max = 1000000000},
         {.name = "open-texts",
          .kind = OPTION_TEXT,
          .value = &o->open_texts,
@@ -267,7 +282,7 @@ static bool add_row_variants(lab_request *r)
     return false;
 }
 
-static bool has_directories(const lab_request *r)
+bool lab_has_directories(const lab_request *r)
 {
     if (r->o.data && r->o.out)
         return true;
@@ -298,7 +313,7 @@ static int carry_out(lab_request *r)
 
 int lab_run(lab_request *r, const char *sweep)
 {
-    if (!has_directories(r) || (sweep && !set_sweep_variants(r, sweep)) ||
+    if (!lab_has_directories(r) || (sweep && !set_sweep_variants(r, sweep)) ||
         (r->rows && !add_row_variants(r)))
         return EXIT_USAGE;
     return carry_out(r);
@@ -306,7 +321,7 @@ int lab_run(lab_request *r, const char *sweep)
 
 int lab_update(lab_request *r)
 {
-    if (!has_directories(r))
+    if (!lab_has_directories(r))
         return EXIT_USAGE;
     r->updates = true;
     return carry_out(r);

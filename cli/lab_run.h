@@ -16,7 +16,7 @@ typedef struct lab_request {
     bool updates; /* set by lab_update */
 } lab_request;
 
-#define LAB_RUN_OPTIONS (24 + SETTINGS_OPTIONS_MAX)
+#define LAB_RUN_OPTIONS (26 + SETTINGS_OPTIONS_MAX)
 
 /* Sets the defaults in r, which must be zeroed, and lists the options that fill it;
  * returns their number. */
@@ -28,7 +28,12 @@ int lab_run(lab_request *r, const char *sweep);
 /* Measures updates; returns the exit code. */
 int lab_update(lab_request *r);
 
-/* Clusters test texts (lab_discover.c); returns the exit code. */
+/* Clusters test texts; reviews traffic and learns from it (lab_discover.c). Return the
+ * exit code. */
 int lab_discover(lab_request *r);
+int lab_loop(lab_request *r);
+
+/* Complains and returns false without --data and --out. */
+bool lab_has_directories(const lab_request *r);
 
 #endif

@@ -14,15 +14,6 @@
 
 /* ---- Rows -------------------------------------------------------------------------- */
 
-static rf_status add_row(rf_dataset *to, const rf_dataset *from, size_t row,
-                         rf_error *err)
-{
-    size_t len;
-    const char *text = rf_dataset_text(from, row, &len);
-    const char *label = rf_dataset_label(from, rf_dataset_class(from, row), NULL);
-    return rf_dataset_add(to, text, len, label, strlen(label), err);
-}
-
 /* Some rows of a file as a file of their own. */
 static rf_dataset *copy_rows(const rf_dataset *from, const rf_split_rows *rows,
                              rf_error *err)
@@ -30,7 +21,7 @@ static rf_dataset *copy_rows(const rf_dataset *from, const rf_split_rows *rows,
     rf_dataset *to = rf_dataset_new(err);
     rf_status st = to ? RF_OK : RF_ERR_NOMEM;
     for (size_t i = 0; i < rows->n && st == RF_OK; i++)
-        st = add_row(to, from, rows->row[i], err);
+        st = rf_lab_add_row(to, from, rows->row[i], NULL, err);
     if (st == RF_OK)
         return to;
     rf_dataset_free(to);
@@ -44,7 +35,7 @@ static rf_dataset *copy_class(const rf_dataset *from, const char *label, rf_erro
     rf_status st = to ? RF_OK : RF_ERR_NOMEM;
     for (size_t i = 0; i < rf_dataset_rows(from) && st == RF_OK; i++)
         if (strcmp(rf_dataset_label(from, rf_dataset_class(from, i), NULL), label) == 0)
-            st = add_row(to, from, i, err);
+            st = rf_lab_add_row(to, from, i, NULL, err);
     if (st == RF_OK)
         return to;
     rf_dataset_free(to);
@@ -63,23 +54,13 @@ rf_status rf_growing_split(const rf_growing *g, size_t n, rf_split *split, rf_er
 
 static rf_model *train_split(const rf_growing *g, const rf_split *split, rf_error *err)
 {
-    const rf_lab_context *c = g->c;
-    rf_dataset *const *data = c->set.data;
-    rf_train_options o = rf_train_options_default();
+    rf_dataset *const *data = g->c->set.data;
     rf_model *m = NULL;
-    o.encoder = c->encoder;
-    o.method = g->method->name;
-    o.seed = g->seed;
-    o.settings = c->o->settings;
-    o.threads = rf_team_size(c->team);
-    o.max_tokens = g->max_tokens;
-    o.progress = c->progress;
-    o.user = c->user;
     rf_dataset *train = copy_rows(data[RF_LAB_TRAIN], &split->train, err), *dev = NULL;
     if (train && split->dev.n > 0)
         dev = copy_rows(data[RF_LAB_DEV], &split->dev, err);
     if (train && (dev || split->dev.n == 0))
-        m = rf_train(train, dev, &o, err);
+        m = rf_lab_train(&g->trainer, train, dev, err);
     rf_dataset_free(train);
     rf_dataset_free(dev);
     return m;
@@ -148,28 +129,6 @@ rf_status rf_growing_learn(rf_growing *g, rf_error *err)
 
 /* ---- Saved models ------------------------------------------------------------------ */
 
-/* What depends on the encoder: the maximum of tokens and the names of files. */
-static rf_status look_at_encoder(rf_growing *g, rf_error *err)
-{
-    const rf_lab_context *c = g->c;
-    char asked[RF_SHA256_HEX], encoder[RF_SHA256_HEX], hex[RF_SHA256_HEX], text[512];
-    rf_status st = rf_lab_asked(c, g->method, g->seed, "", asked, err);
-    rf_model *m = st == RF_OK ? rf_model_new(err) : NULL;
-    if (st == RF_OK)
-        st = m ? rf_model_use_encoder(m, c->encoder, err) : RF_ERR_NOMEM;
-    if (st == RF_OK) {
-        size_t positions = m->encoder->config.positions;
-        g->max_tokens = c->set.max_tokens < positions ? c->set.max_tokens : positions;
-        rf_model_encoder_hash(m, encoder);
-        snprintf(text, sizeof text, "%s %s %s %s %zu", RF_VERSION, rf_kernels_name(),
-                 asked, encoder, g->first);
-        rf_sha256_bytes(text, strlen(text), hex);
-        memcpy(g->hash, hex, sizeof g->hash);
-    }
-    rf_model_free(m);
-    return st;
-}
-
 /* Whether a model knows the first n classes, and no others. */
 static bool knows_first(const rf_growing *g, const rf_model *m, size_t n)
 {
@@ -183,7 +142,7 @@ static rf_status name_file(const rf_growing *g, size_t classes, char path[RF_PAT
                            rf_error *err)
 {
     char name[64];
-    snprintf(name, sizeof name, "updated-%.16s-%zu.rf", g->hash, classes);
+    snprintf(name, sizeof name, "updated-%.16s-%zu.rf", g->trainer.hash, classes);
     return rf_path_join(path, g->c->cache, name, err);
 }
 
@@ -230,13 +189,12 @@ rf_status rf_growing_open(rf_growing *g, const rf_lab_context *c, double from,
                           uint64_t seed, size_t usable, size_t most, rf_error *err)
 {
     size_t all = rf_dataset_classes(c->set.data[RF_LAB_TRAIN]);
-    *g = (rf_growing){.c = c,
-                      .method = rf_method_find("ans"),
-                      .seed = seed,
-                      .first = rf_split_known(all, from)};
+    char first[32];
+    *g = (rf_growing){.c = c, .seed = seed, .first = rf_split_known(all, from)};
+    snprintf(first, sizeof first, "%zu", g->first);
     rf_status st = rf_growing_split(g, most, &g->split, err);
     if (st == RF_OK)
-        st = look_at_encoder(g, err);
+        st = rf_lab_trainer_init(&g->trainer, c, rf_method_find("ans"), seed, first, err);
     if (st == RF_OK)
         st = load(g, usable, err);
     if (st == RF_OK && !g->model) {

@@ -18,7 +18,7 @@
 #ifndef RF_LAB_GROWING_H
 #define RF_LAB_GROWING_H
 
-#include "lab/experiment.h"
+#include "lab/lab_model.h"
 
 /* What updates took. */
 typedef struct rf_growing_cost {
@@ -29,16 +29,14 @@ typedef struct rf_growing_cost {
 
 typedef struct rf_growing {
     const rf_lab_context *c; /* with the set; borrowed */
-    const rf_method *method;
     uint64_t seed;
+    rf_lab_trainer trainer;
     rf_split split; /* all classes that it may learn; `drawn` has their order */
     size_t first;   /* classes that the first model is trained on */
     rf_model *model;
     size_t classes;                  /* of the model */
-    size_t max_tokens;               /* per text */
     double train_seconds, train_cpu; /* of the first model; 0 if it was saved before */
     rf_growing_cost cost;            /* of the updates */
-    char hash[RF_SHA256_HEX];        /* of what the saved models depend on */
     size_t saved;                    /* classes of the latest saved model, 0: none */
 } rf_growing;
 

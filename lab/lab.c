@@ -46,7 +46,8 @@ rf_lab_options rf_lab_options_default(void)
                             .methods = "ans",
                             .from = 0.25,
                             .to = 0.75,
-                            .every = 10};
+                            .every = 10,
+                            .batch = 1000};
 }
 
 /* ---- Progress ---------------------------------------------------------------------- */

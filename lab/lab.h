@@ -8,9 +8,11 @@
  *              layers; stage1; experiment: all of it, up to a fitted method
  *   runs       plan, lab_settings, estimate; lab: carries the plan out; ranking: figures
  *              without a fence; results and run_json: runs.jsonl
+ *   models     lab_model: as the program trains them
  *   updates    growing: a model that learns class by class; measure_updates: beside
  *              trainings; update_points: updates.jsonl
- *   files      line_file, record_json: lines of results
+ *   loop       traffic, oracle; loop: review, labels, update; loop_points: loop.jsonl
+ *   files      line_file, record_json, record_file: lines of results
  *   discovery  discover: clusters of test texts; ward, kmeans; agreement with classes
  *   tables     statistics, published, grid; table_runs: finds runs; table, table_*
  *   page       lab_page, page_*, lab_curves, svg_facets; head_view: data of its maps
@@ -43,6 +45,9 @@ typedef struct rf_lab_options {
      * and after how many updates the model is measured. */
     double from, to;
     size_t every;
+    /* For rf_lab_loop (loop.h): texts that come with each round, and texts that may be
+     * read; 0: all. */
+    size_t batch, labels;
 } rf_lab_options;
 
 rf_lab_options rf_lab_options_default(void);
@@ -109,7 +114,8 @@ typedef enum rf_table_format {
 typedef struct rf_table_options {
     rf_table_format format;
     const char *which;   /* NULL: all of "main", "known-open", "deviations", "ablation",
-                          * "negatives", "paired", "sweeps", "few", "updates" */
+                          * "negatives", "paired", "sweeps", "few", "updates",
+                          * "loop" */
     const char *encoder; /* NULL: all, one after another */
 } rf_table_options;
 

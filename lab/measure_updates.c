@@ -267,7 +267,8 @@ static rf_status describe(measuring *m, const rf_growing *g, rf_update_point *po
     point->threads = rf_team_size(m->context.team);
     snprintf(point->version, sizeof point->version, "%s", rf_version());
     snprintf(point->kernels, sizeof point->kernels, "%s", rf_kernels_name());
-    return rf_lab_asked(&m->context, g->method, g->seed, "", point->asked, m->err);
+    memcpy(point->asked, g->trainer.asked, sizeof point->asked);
+    return RF_OK;
 }
 
 /* ---- A chain ----------------------------------------------------------------------- */

@@ -18,6 +18,7 @@ static const struct {
     {"sweeps", rf_table_sweeps},
     {"few", rf_table_few},
     {"updates", rf_table_updates},
+    {"loop", rf_table_loop},
 };
 #define N_TABLES (sizeof tables / sizeof tables[0])
 
@@ -56,31 +57,46 @@ static void write_tables(const rf_lab *lab, const char *which)
 /* What was read, sorted by encoder. */
 typedef struct results {
     rf_run *runs;
-    size_t n;
     rf_update_point *points;
-    size_t n_points;
+    rf_loop_point *rounds;
+    size_t n, n_points, n_rounds;
 } results;
 
-/* The encoder that comes next, after r and p were dealt with; NULL: none. */
-static const char *next_encoder(const results *all, size_t r, size_t p)
+/* How far the tables have come in each list. */
+typedef struct place {
+    size_t run, point, round;
+} place;
+
+/* The one that comes first; NULL: none. */
+static const char *first_of(const char *a, const char *b)
 {
-    const char *run = r < all->n ? all->runs[r].encoder : NULL;
-    const char *point = p < all->n_points ? all->points[p].encoder : NULL;
-    if (!run || !point)
-        return run ? run : point;
-    return strcmp(run, point) <= 0 ? run : point;
+    return !a || (b && strcmp(b, a) < 0) ? b : a;
 }
 
-/* Moves lab to the results of an encoder, which begin at *r and *p. */
-static void take_encoder(rf_lab *lab, const results *all, size_t *r, size_t *p)
+/* The encoder that comes next; NULL: none. */
+static const char *next_encoder(const results *all, const place *at)
 {
-    lab->runs = all->n > 0 ? all->runs + *r : NULL;
-    lab->points = all->n_points > 0 ? all->points + *p : NULL;
-    lab->n = lab->n_points = 0;
-    for (; *r < all->n && strcmp(all->runs[*r].encoder, lab->encoder) == 0; ++*r)
-        lab->n++;
-    for (; *p < all->n_points && strcmp(all->points[*p].encoder, lab->encoder) == 0; ++*p)
-        lab->n_points++;
+    const char *run = at->run < all->n ? all->runs[at->run].encoder : NULL;
+    const char *point = at->point < all->n_points ? all->points[at->point].encoder : NULL;
+    const char *round = at->round < all->n_rounds ? all->rounds[at->round].encoder : NULL;
+    return first_of(first_of(run, point), round);
+}
+
+/* Counts the results of the encoder from here on. */
+#define COUNT(list, n, from, encoder_name, count)                                        \
+    for (count = 0; (from) < (n) && strcmp((list)[from].encoder, encoder_name) == 0;     \
+         (from)++)                                                                       \
+    count++
+
+/* Moves lab to the results of an encoder, which begin at *at. */
+static void take_encoder(rf_lab *lab, const results *all, place *at)
+{
+    lab->runs = all->n > 0 ? all->runs + at->run : NULL;
+    lab->points = all->n_points > 0 ? all->points + at->point : NULL;
+    lab->rounds = all->n_rounds > 0 ? all->rounds + at->round : NULL;
+    COUNT(all->runs, all->n, at->run, lab->encoder, lab->n);
+    COUNT(all->points, all->n_points, at->point, lab->encoder, lab->n_points);
+    COUNT(all->rounds, all->n_rounds, at->round, lab->encoder, lab->n_rounds);
 }
 
 /* All encoders, or the requested one; RF_ERR_MISSING if it has no results. */
@@ -89,10 +105,10 @@ static rf_status write_encoders(rf_lab *lab, const char *dir, const results *all
 {
     char list[256] = "";
     bool found = false;
-    for (size_t r = 0, p = 0; (lab->encoder = next_encoder(all, r, p));) {
+    for (place at = {0}; (lab->encoder = next_encoder(all, &at));) {
         size_t len = strlen(list);
         snprintf(list + len, sizeof list - len, "%s%s", len ? ", " : "", lab->encoder);
-        take_encoder(lab, all, &r, &p);
+        take_encoder(lab, all, &at);
         if (o->encoder && strcmp(o->encoder, lab->encoder) != 0)
             continue;
         found = true;
@@ -128,18 +144,27 @@ static int by_point(const void *a, const void *b)
     return rf_update_point_compare(a, b);
 }
 
-/* Reads and sorts both files; RF_ERR_MISSING if there is nothing in them. */
+static int by_round(const void *a, const void *b)
+{
+    return rf_loop_point_compare(a, b);
+}
+
+/* Reads and sorts the files; RF_ERR_MISSING if there is nothing in them. */
 static rf_status load_results(results *all, const char *dir, rf_error *err)
 {
     rf_status st = rf_runs_load(dir, &all->runs, &all->n, err);
     if (st == RF_OK)
         st = rf_update_points_load(dir, &all->points, &all->n_points, err);
-    if (st == RF_OK && all->n + all->n_points == 0)
+    if (st == RF_OK)
+        st = rf_loop_points_load(dir, &all->rounds, &all->n_rounds, err);
+    if (st == RF_OK && all->n + all->n_points + all->n_rounds == 0)
         st = rf_fail(err, RF_ERR_MISSING, 0, "%s/" RF_RUNS_FILE ": no runs", dir);
     if (all->n > 0)
         qsort(all->runs, all->n, sizeof *all->runs, by_encoder);
     if (all->n_points > 0)
         qsort(all->points, all->n_points, sizeof *all->points, by_point);
+    if (all->n_rounds > 0)
+        qsort(all->rounds, all->n_rounds, sizeof *all->rounds, by_round);
     return st;
 }
 
@@ -161,7 +186,7 @@ rf_status rf_lab_table(const char *dir, const rf_table_options *options, char **
     rf_lab lab = {.published = published, .n_published = n_published};
     size_t most = all.n > all.n_points ? all.n : all.n_points;
     for (size_t i = 0; i < 2 && st == RF_OK; i++) {
-        lab.values[i] = calloc(most, sizeof(double));
+        lab.values[i] = calloc(most + 1, sizeof(double));
         if (!lab.values[i])
             st = rf_fail_nomem(err, most * sizeof(double), "figures");
     }
@@ -171,6 +196,7 @@ rf_status rf_lab_table(const char *dir, const rf_table_options *options, char **
     free(lab.values[1]);
     free(published);
     free(all.points);
+    free(all.rounds);
     rf_runs_free(all.runs, all.n);
     return st;
 }

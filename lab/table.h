@@ -9,6 +9,7 @@
 #define RF_LAB_TABLE_H
 
 #include "lab/grid.h"
+#include "lab/loop_points.h"
 #include "lab/published.h"
 #include "lab/results.h"
 #include "lab/statistics.h"
@@ -21,6 +22,8 @@ typedef struct rf_lab {
     size_t n;
     const rf_update_point *points; /* of that encoder, sorted */
     size_t n_points;
+    const rf_loop_point *rounds; /* likewise */
+    size_t n_rounds;
     const rf_published *published;
     size_t n_published;
     const char *encoder;
@@ -108,5 +111,6 @@ size_t rf_table_paired(const rf_lab *lab);
 size_t rf_table_sweeps(const rf_lab *lab);
 size_t rf_table_few(const rf_lab *lab);
 size_t rf_table_updates(const rf_lab *lab);
+size_t rf_table_loop(const rf_lab *lab);
 
 #endif

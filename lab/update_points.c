@@ -1,10 +1,8 @@
 /* update_points.c - appends to and reads updates.jsonl */
 #include "lab/update_points.h"
 
-#include "lab/line_file.h"
-#include "lab/record_json.h"
+#include "lab/record_file.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define AT(member) offsetof(rf_update_point, member)
@@ -50,9 +48,6 @@ static const rf_field fields[] = {
     {"kernels", RF_FIELD_TEXT, AT(kernels), CAP(kernels), 0, NULL},
 };
 
-static const rf_record_form form = {"a measured update", fields,
-                                    sizeof fields / sizeof fields[0]};
-
 /* ---- Keys -------------------------------------------------------------------------- */
 
 int rf_update_point_compare(const rf_update_point *a, const rf_update_point *b)
@@ -80,75 +75,28 @@ const rf_update_point *rf_update_points_find(const rf_update_point *list, size_t
 
 /* ---- The file ---------------------------------------------------------------------- */
 
-static rf_status read_point(rf_update_point *point, const char *line, size_t len,
-                            const char *file, size_t number, rf_error *err)
+static int compare(const void *a, const void *b)
 {
-    rf_error local = {0};
-    rf_line_place at = {file, number, err ? err : &local};
-    *point = (rf_update_point){0};
-    json_t *object = rf_json_line(line, len, file, number, at.err);
-    if (!object)
-        return at.err->code;
-    rf_status st = rf_record_read(&form, point, object, &at);
-    json_decref(object);
-    if (st == RF_OK && (!point->set[0] || !point->method[0]))
-        st = rf_fail(err, RF_ERR_FORMAT, number, "%s: line %zu: \"%s\" is empty", file,
-                     number, point->set[0] ? "method" : "set");
-    return st;
+    return rf_update_point_compare(a, b);
 }
+
+static const rf_record_file file = {
+    RF_UPDATES_FILE,
+    {"a measured update", fields, sizeof fields / sizeof fields[0]},
+    sizeof(rf_update_point),
+    compare};
 
 rf_status rf_update_point_append(const char *dir, const rf_update_point *point,
                                  rf_error *err)
 {
-    rf_buffer line;
-    rf_update_point copy;
-    rf_buffer_init(&line, RF_LINE_MAX, form.what);
-    rf_status st = rf_record_check(&form, point, err);
-    json_t *object = st == RF_OK ? rf_record_json(&form, point) : NULL;
-    if (st == RF_OK)
-        st = object ? rf_json_write(object, &line, err)
-                    : rf_fail_nomem(err, sizeof *point, form.what);
-    json_decref(object);
-    if (st == RF_OK) /* a line that cannot be read must not get into the file */
-        st = read_point(&copy, line.data, line.len, "a new line", 1, err);
-    if (st == RF_OK)
-        st = rf_buffer_add(&line, "\n", 1, err);
-    if (st == RF_OK)
-        st = rf_lines_append(dir, RF_UPDATES_FILE, &line, err);
-    rf_buffer_release(&line);
-    return st;
-}
-
-/* A later line with the same key replaces the earlier one. */
-static rf_status add_point(void *user, const char *line, size_t len, const char *file,
-                           size_t number, rf_error *err)
-{
-    rf_buffer *out = user;
-    rf_update_point point, *list = (rf_update_point *)(void *)out->data;
-    rf_status st = read_point(&point, line, len, file, number, err);
-    if (st != RF_OK)
-        return st;
-    for (size_t i = 0; i < out->len / sizeof point; i++)
-        if (rf_update_point_compare(&list[i], &point) == 0) {
-            list[i] = point;
-            return RF_OK;
-        }
-    return rf_buffer_add(out, &point, sizeof point, err);
+    return rf_record_append(&file, dir, point, err);
 }
 
 rf_status rf_update_points_load(const char *dir, rf_update_point **list, size_t *n,
                                 rf_error *err)
 {
-    rf_buffer points;
-    *list = NULL;
-    *n = 0;
-    rf_buffer_init(&points, SIZE_MAX / 4, form.what);
-    rf_status st = rf_lines_read(dir, RF_UPDATES_FILE, add_point, &points, err);
-    if (st != RF_OK) {
-        rf_buffer_release(&points);
-        return st;
-    }
-    *list = (rf_update_point *)(void *)points.data;
-    *n = points.len / sizeof **list;
-    return RF_OK;
+    void *records;
+    rf_status st = rf_records_load(&file, dir, &records, n, err);
+    *list = records;
+    return st;
 }

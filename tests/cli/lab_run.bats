@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# ringfence lab run, sweep and update
+# ringfence lab run, sweep, update, discover and loop
 
 load helpers
 
@@ -247,5 +247,37 @@ update() { # options of ringfence lab update
     run_apart lab discover --out out --variants rho=1
     [ "$status" -eq 2 ]
     run_apart "$rf" lab discover --data data
+    [ "$status" -eq 2 ]
+}
+
+@test "loop: a line per round until nothing is left; the same again; a table" {
+    labelled 40 >data/toy/train.tsv
+    run_apart lab loop --out out --batch 40 --threads 1
+    echo "$output$complaint"
+    [ "$status" -eq 0 ]
+    head -1 <<<"$output" | grep -q '^set.ratio.seed.round.texts.labels'
+    # two of four classes are known; eight of the forty rows of each come later, and all of the others
+    [ "$(jq -s -c 'map([.round, .texts, .first_classes, .all_classes])[0:4]' out/loop.jsonl)" = \
+        '[[0,0,2,4],[1,40,2,4],[2,80,2,4],[3,96,2,4]]' ]
+    [ "$(jq -s 'map(.round) == [range(length)] and (map(.last) | index(true)) == length - 1' out/loop.jsonl)" = true ]
+    [ "$(jq -s 'last | .trained.f1 > 0 and .labels > 0 and .rows >= .labels and .classes > 2' out/loop.jsonl)" = true ]
+    [ "$(wc -l <<<"$output")" -eq $(($(wc -l <out/loop.jsonl) + 1)) ]
+    cp out/loop.jsonl before
+    run_apart lab loop --out out --batch 40
+    [ "$status" -eq 0 ]
+    cmp before out/loop.jsonl
+    head -2 before >out/loop.jsonl # as if killed in round 2
+    lab loop --out out --batch 40 --threads 3 >again
+    jq -S 'del(.seconds, .threads)' before >a
+    jq -S 'del(.seconds, .threads)' out/loop.jsonl >b
+    cmp a b
+    "$rf" lab table out --which loop >table
+    grep -q "toy, trained on 2 of 4 classes (50 %), seed 0" table
+    [ "$(grep -cE '^[0-9]+ ' table)" -eq "$(wc -l <before)" ]
+    for wrong in "--methods ans" "--dry-run" "--from 0.5" "--batch 0" "--labels 0"; do
+        run_apart lab loop --out out $wrong
+        [ "$status" -eq 2 ]
+    done
+    run_apart lab run --out out --labels 5
     [ "$status" -eq 2 ]
 }
