@@ -33,7 +33,7 @@ long := test_alloc test_alloc_train test_bad_model cli-train cli-tune cli-eval a
 .PHONY: check all left-out
 check: tidy format layers $(filter-out $(slow),$(units))
 all: build-asan serve kill build-tsan $(filter $(long),$(units) $(cli) $(asan)) asan-serve tsan-serve \
-    pages lab-pages serve-page $(asan) asan-portable $(tsan) $(cli) $(units) $(portables) \
+    pages lab-pages serve-page $(asan) asan-portable asan-fuzz $(tsan) $(cli) $(units) $(portables) \
     tidy format layers
 left-out:
 	@echo $(filter $(slow),$(units))
@@ -75,7 +75,7 @@ tsan-serve: build-tsan | asan-serve
 	$(tap) $@ env RF_SLOW=1 RF_PROGRAM=build-tsan/ringfence RF_TRAINER=build/ringfence tests/serve/run.sh
 
 # ---- Sanitizers. The preset asan is built by clang, so both compilers see every file. ----
-.PHONY: build-asan build-tsan $(asan) asan-portable $(tsan)
+.PHONY: build-asan build-tsan $(asan) asan-portable asan-fuzz $(tsan)
 build-asan:
 	$(step) $@ tests/build.sh asan
 build-tsan:
@@ -84,5 +84,7 @@ $(asan): asan-%: build-asan
 	$(tap) $@ build-asan/tests/$*
 asan-portable: build-asan
 	$(tap) $@ env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
+asan-fuzz: build-asan
+	$(tap) $@ tests/fuzz/replay.sh build-asan
 $(tsan): tsan-%: build-tsan
 	$(tap) $@ build-tsan/tests/$*

@@ -96,6 +96,20 @@ C
     [ "$(echo 'where is my parcel' | ./own embed --encoder "$tiny")" = "$want" ]
 }
 
+@test "the release build is hardened" {
+    for file in "$rf" "$root/build/libringfence.so"; do
+        headers=$(readelf -hldW "$file")
+        [[ "$headers" =~ Type:\ +DYN ]] # position independent
+        has "$headers" GNU_RELRO
+        [[ "$headers" =~ BIND_NOW|Flags:.*NOW ]]
+        [[ "$headers" =~ GNU_STACK[^$'\n']*RW\  ]] # not executable
+        symbols=$(nm -D --undefined-only "$file")
+        has "$symbols" __stack_chk_fail
+        has "$symbols" __snprintf_chk # _FORTIFY_SOURCE
+    done
+    [[ "$(readelf -dW "$rf")" =~ Flags:.*PIE ]]
+}
+
 @test "every package in the list is installed and known to dpkg" {
     for package in $("$root/tools/install-packages.sh" --list build check test); do
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$package")" = installed ]

@@ -21,11 +21,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 static sealed good;
+static char saved[64];
 
 static void must(bool fine)
 {
     if (!fine)
         abort();
+}
+
+static void remove_saved(void)
+{
+    unlink(saved);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -37,7 +43,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     close(fd);
     rf_model *m = small_model(GOLDEN_DIR "/tiny/encoder", 1, 1, NULL);
     must(m);
-    rf_save_options o = {.keep_examples = true};
+    rf_save_options o = rf_save_options_default();
     must(rf_model_save(m, path, &o, NULL) == RF_OK);
     rf_model_free(m);
     rf_mapping mapping;
@@ -45,6 +51,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     must(sealed_take_apart(&good, mapping.data, mapping.len));
     rf_mapping_close(&mapping);
     unlink(path);
+    snprintf(saved, sizeof saved, "%s/ringfence-fuzz-%d.rf",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (int)getpid());
+    atexit(remove_saved);
     return 0;
 }
 
@@ -61,6 +70,45 @@ static void change(sealed *s, const uint8_t *how, size_t n)
             s->data[at % s->n_data] = how[i + 3];
         }
     }
+}
+
+/* Answers are in range and JSON, whatever the numbers are. */
+static void ask(const rf_model *m)
+{
+    rf_error err = {0};
+    rf_decision d;
+    char *json;
+    size_t n;
+    rf_answer_options o = rf_answer_options_default();
+    o.margins = 3;
+    o.explain = rf_model_has_examples(m) ? 2 : 0;
+    o.map = rf_model_map_size(m) > 0;
+    rf_session *s = rf_session_new(m, 1, &err);
+    if (s && rf_classify(s, "where is my parcel", 18, &d, &err) == RF_OK) {
+        must(d.confidence >= 0.0f && d.confidence <= 1.0f);
+        must(d.nearest < m->classes && d.margin_class < m->classes);
+        must(d.class_index == RF_OPEN || d.class_index < m->classes);
+        if (rf_decision_json(m, &d, &o, &json, &n, &err) == RF_OK) {
+            json_t *back = json_loadb(json, n, 0, NULL);
+            must(back);
+            json_decref(back);
+            free(json);
+        }
+    }
+    rf_session_free(s);
+}
+
+/* What can be loaded can be saved, and loaded again. */
+static void save(rf_model *m)
+{
+    rf_error err = {0};
+    rf_save_options o = rf_save_options_default();
+    o.keep_examples = rf_model_has_examples(m);
+    if (rf_model_save(m, saved, &o, &err) != RF_OK)
+        return;
+    rf_model *again = rf_model_load(saved, &err);
+    must(again);
+    rf_model_free(again);
 }
 
 static void use(const unsigned char *bytes, size_t len)
@@ -85,6 +133,8 @@ static void use(const unsigned char *bytes, size_t len)
             sum += (unsigned char)m->texts[j];
     }
     must(rf_model_describe(m, &err) == RF_OK && sum < UINT32_MAX);
+    ask(m);
+    save(m);
     rf_model_free(m);
 }
 
