@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 10
 
-.PHONY: all build demo check analyze test bench bench-train bench-serve fuzz soak install clean help \
+.PHONY: all build demo check analyze test bench bench-train bench-serve fuzz soak wheel install clean help \
     packages test-packages
 
 all: build
@@ -13,7 +13,7 @@ packages:
 	@tools/install-packages.sh build
 
 test-packages:
-	@tools/install-packages.sh build check test
+	@tools/install-packages.sh build check test python
 
 build: packages
 	@test -f build/build.ninja || cmake --preset release >/dev/null
@@ -63,6 +63,10 @@ fuzz: test-packages
 soak: test-packages build
 	@tests/serve/models.sh build/serve && SOAK_MINUTES=$(SOAK_MINUTES) node tests/serve/soak.mjs build/serve
 
+wheel: build
+	@tools/install-packages.sh build python
+	@/usr/bin/python3 bindings/python/backend.py build/wheel
+
 install: build
 	@cmake -DCMAKE_INSTALL_PREFIX=$(PREFIX) build >/dev/null && cmake --install build
 
@@ -80,5 +84,6 @@ help:
 	@echo "make bench-serve the service beside a Node server with ONNX Runtime, in one run"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS=60 seconds"
 	@echo "make soak       the service under mixed load for SOAK_MINUTES=10 minutes"
+	@echo "make wheel      the Python package with the library, and its source distribution, in build/wheel"
 	@echo "make install    program, libraries, header, man pages, pkg-config; PREFIX=/usr/local"
 	@echo "make clean      remove what was built"

@@ -198,6 +198,11 @@ static inline rf_save_options rf_save_options_default(void)
  * complete or not at all: an existing one stays as it was when anything fails. */
 RF_API rf_status rf_model_save(const rf_model *model, const char *path,
                                const rf_save_options *options, rf_error *err);
+/* The bytes of that file in memory, for rf_model_load_bytes: *bytes is freed with free(),
+ * and NULL on failure. */
+RF_API rf_status rf_model_save_bytes(const rf_model *model,
+                                     const rf_save_options *options, void **bytes,
+                                     size_t *len, rf_error *err);
 
 /* ---- Answering --------------------------------------------------------------------- */
 
@@ -272,6 +277,19 @@ RF_API rf_status rf_session_feed(rf_session *session, const char *bytes, size_t 
                                  rf_error *err);
 RF_API rf_status rf_session_end_text(rf_session *session, rf_error *err);
 RF_API rf_status rf_session_flush(rf_session *session, rf_error *err);
+
+/* Many texts without a sink: the answers go to arrays of the caller, which have a row for
+ * each text. An array that is NULL is left out. The fields are those of rf_decision. On
+ * failure the contents of the arrays are undefined. */
+typedef struct rf_answer_arrays {
+    size_t *class_index, *margin_class, *nearest; /* [n] */
+    float *confidence, *margin;                   /* [n] */
+    float *probabilities, *margins;               /* [n, rf_model_classes] */
+    float *features;                              /* [n, encoder width] */
+} rf_answer_arrays;
+RF_API rf_status rf_classify_arrays(rf_session *session, const char *const *texts,
+                                    const size_t *lens, size_t n,
+                                    const rf_answer_arrays *out, rf_error *err);
 
 /* ---- Explanations and maps --------------------------------------------------------- */
 

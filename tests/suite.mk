@@ -32,7 +32,7 @@ long := test_alloc test_alloc_train test_bad_model cli-train cli-tune cli-eval a
 
 .PHONY: check all left-out
 check: tidy format layers $(filter-out $(slow),$(units))
-all: build-asan serve kill build-tsan $(filter $(long),$(units) $(cli) $(asan)) asan-serve tsan-serve \
+all: build-asan serve kill build-tsan python $(filter $(long),$(units) $(cli) $(asan)) asan-serve tsan-serve \
     pages lab-pages serve-page $(asan) asan-portable asan-fuzz $(tsan) $(cli) $(units) $(portables) \
     tidy format layers
 left-out:
@@ -48,7 +48,7 @@ tidy:
 	$(step) $@ tools/check-tidy.sh
 
 # ---- Unit programs and the program from outside ----
-.PHONY: $(units) $(portables) $(cli) kill
+.PHONY: $(units) $(portables) $(cli) kill python
 $(units):
 	$(tap) $@ build/tests/$@
 $(portables): %-portable:
@@ -57,6 +57,8 @@ $(cli): cli-%:
 	$(tap) $@ bats --tap tests/cli/$*.bats
 kill:
 	$(tap) $@ bats --tap tests/long
+python:
+	$(tap) $@ bindings/python/tests/run.sh
 
 # ---- Browsers and the service. They wait more than they work, so each has a lane beside the
 # programs that need a CPU, and in a lane one follows the other (|). ----

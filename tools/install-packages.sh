@@ -7,6 +7,7 @@ set -eu
 build="gcc libc6-dev cmake ninja-build pkg-config libutf8proc-dev libjansson-dev libarchive-dev nettle-dev libyaml-dev libmicrohttpd-dev libgnutls28-dev libsqlite3-dev"
 check="libcmocka-dev clang-format clang-tidy"
 test="bats fish zsh clang libclang-rt-dev binutils jq man-db nodejs openssl chromium sqlite3"
+python="python3 python3-numpy python3-sklearn python3-pandas python3-fastapi python3-httpx python3-pytest mypy patchelf binutils"
 bench="nodejs time wrk"
 peer="python3-torch python3-numpy libopenblas0-pthread"
 
@@ -21,9 +22,10 @@ for group in "$@"; do
     build) wanted="$wanted $build" ;;
     check) wanted="$wanted $check" ;;
     test) wanted="$wanted $test" ;;
+    python) wanted="$wanted $python" ;;
     bench) wanted="$wanted $bench" ;;
     peer) wanted="$wanted $peer" ;;
-    *) echo "install-packages.sh: no group \"$group\", wanted build, check, test, bench or peer" >&2; exit 2 ;;
+    *) echo "install-packages.sh: no group \"$group\", wanted build, check, test, python, bench or peer" >&2; exit 2 ;;
     esac
 done
 if [ $list_only = yes ]; then

@@ -17,6 +17,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct rf_session {
     const rf_model *model;
@@ -153,6 +154,50 @@ rf_status rf_classify(rf_session *s, const char *text, size_t len, rf_decision *
                       rf_error *err)
 {
     return rf_classify_all(s, &text, &len, 1, copy_decision, out, err);
+}
+
+/* ---- Answers in arrays ------------------------------------------------------------- */
+
+typedef struct answer_rows {
+    const rf_answer_arrays *out;
+    size_t row, classes, width;
+} answer_rows;
+
+static void put_index(size_t *array, size_t row, size_t value)
+{
+    if (array)
+        array[row] = value;
+}
+
+static void put_floats(float *array, size_t row, const float *values, size_t n)
+{
+    if (array)
+        memcpy(array + row * n, values, n * sizeof *values);
+}
+
+static rf_status put_row(void *user, const rf_decision *d, rf_error *err)
+{
+    (void)err;
+    answer_rows *a = user;
+    const rf_answer_arrays *out = a->out;
+    size_t row = a->row++;
+    put_index(out->class_index, row, d->class_index);
+    put_index(out->margin_class, row, d->margin_class);
+    put_index(out->nearest, row, d->nearest);
+    put_floats(out->confidence, row, &d->confidence, 1);
+    put_floats(out->margin, row, &d->margin, 1);
+    put_floats(out->probabilities, row, d->probabilities, a->classes);
+    put_floats(out->margins, row, d->margins, a->classes);
+    put_floats(out->features, row, d->feature, a->width);
+    return RF_OK;
+}
+
+rf_status rf_classify_arrays(rf_session *s, const char *const *texts, const size_t *lens,
+                             size_t n, const rf_answer_arrays *out, rf_error *err)
+{
+    answer_rows a = {
+        .out = out, .classes = s->model->classes, .width = s->model->known.width};
+    return rf_classify_all(s, texts, lens, n, put_row, &a, err);
 }
 
 /* ---- Construction ------------------------------------------------------------------ */

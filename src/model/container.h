@@ -74,6 +74,10 @@ rf_status rf_container_put(rf_container_writer *w, const void *bytes, size_t len
 rf_status rf_container_write(const char *path, const char *kind, const char *json,
                              const rf_section *sections, size_t n, rf_error *err);
 
+/* The same into an initialised buffer, whose content it replaces. */
+rf_status rf_container_write_memory(rf_buffer *out, const char *kind, const char *json,
+                                    const rf_section *sections, size_t n, rf_error *err);
+
 #define RF_SEAL_NAME "ringfence.seal"
 
 #endif

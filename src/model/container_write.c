@@ -1,9 +1,9 @@
 /*
- * container_write.c - write a sealed file in one pass
+ * container_write.c - write a sealed file in one pass, to disk or to memory
  *
  * The header comes first and contains the checksums of the data after it. Their length is
  * fixed, so a header with zeroes in their place is written first and overwritten at the
- * end. Memory is needed only for the header, however large the file.
+ * end. A file on disk needs memory only for its header, however large it is.
  */
 #include "model/container.h"
 
@@ -24,6 +24,7 @@ typedef struct placed_section {
 
 struct rf_container_writer {
     rf_new_file file;
+    rf_buffer *memory; /* written to instead of file unless NULL */
     placed_section *all;
     size_t n;
     rf_buffer header; /* with the eight bytes of its length */
@@ -146,13 +147,20 @@ static rf_status make_header(rf_container_writer *w, const char *kind, const cha
     return st;
 }
 
+static rf_status append(rf_container_writer *w, const void *bytes, size_t len,
+                        rf_error *err)
+{
+    return w->memory ? rf_buffer_add(w->memory, bytes, len, err)
+                     : rf_new_file_add(&w->file, bytes, len, err);
+}
+
 rf_status rf_container_put(rf_container_writer *w, const void *bytes, size_t len,
                            rf_error *err)
 {
     assert(len <= w->left);
     w->left -= len;
     rf_sha256_add(&w->hash, bytes, len);
-    return rf_new_file_add(&w->file, bytes, len, err);
+    return append(w, bytes, len, err);
 }
 
 static rf_status write_section(rf_container_writer *w, placed_section *p, rf_error *err)
@@ -180,7 +188,7 @@ static rf_status write_all(rf_container_writer *w, const char *kind, const char 
     rf_status st = make_header(w, kind, json, err);
     size_t len = w->header.len;
     if (st == RF_OK)
-        st = rf_new_file_add(&w->file, w->header.data, len, err);
+        st = append(w, w->header.data, len, err);
     for (size_t i = 0; i < w->n && st == RF_OK; i++)
         st = write_section(w, &w->all[i], err);
     if (st == RF_OK)
@@ -192,10 +200,18 @@ static rf_status write_all(rf_container_writer *w, const char *kind, const char 
     rf_sha256_init(&w->hash);
     rf_sha256_add(&w->hash, w->header.data, len);
     rf_sha256_end(&w->hash, seal);
-    if ((st = rf_new_file_add(&w->file, seal, sizeof seal, err)) != RF_OK ||
-        (st = rf_new_file_patch(&w->file, 0, w->header.data, len, err)) != RF_OK)
+    if ((st = append(w, seal, sizeof seal, err)) != RF_OK)
         return st;
-    return rf_new_file_commit(&w->file, err);
+    if (!w->memory)
+        return rf_new_file_patch(&w->file, 0, w->header.data, len, err);
+    memcpy(w->memory->data, w->header.data, len);
+    return RF_OK;
+}
+
+static void release_writer(rf_container_writer *w)
+{
+    rf_buffer_release(&w->header);
+    free(w->all);
 }
 
 rf_status rf_container_write(const char *path, const char *kind, const char *json,
@@ -208,8 +224,22 @@ rf_status rf_container_write(const char *path, const char *kind, const char *jso
         st = rf_new_file_open(&w.file, path, err);
     if (st == RF_OK)
         st = write_all(&w, kind, json, err);
+    if (st == RF_OK)
+        st = rf_new_file_commit(&w.file, err);
     rf_new_file_abandon(&w.file);
-    rf_buffer_release(&w.header);
-    free(w.all);
+    release_writer(&w);
+    return st;
+}
+
+rf_status rf_container_write_memory(rf_buffer *out, const char *kind, const char *json,
+                                    const rf_section *sections, size_t n, rf_error *err)
+{
+    rf_container_writer w = {.memory = out, .n = n};
+    rf_buffer_init(&w.header, MAX_HEADER, "the header of the file");
+    rf_buffer_clear(out);
+    rf_status st = place_sections(&w, sections, err);
+    if (st == RF_OK)
+        st = write_all(&w, kind, json, err);
+    release_writer(&w);
     return st;
 }

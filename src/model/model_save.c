@@ -291,8 +291,9 @@ static rf_status make_room(saving *s, rf_error *err)
     return RF_OK;
 }
 
-static rf_status save_model(saving *s, const char *path, rf_model_extent stored,
-                            rf_error *err)
+/* To the file at path, or to memory if path is NULL. */
+static rf_status write_model(saving *s, const char *path, rf_buffer *memory,
+                             rf_model_extent stored, rf_error *err)
 {
     rf_buffer json;
     rf_buffer_init(&json, SIZE_MAX / 4, "the description of the model");
@@ -306,7 +307,9 @@ static rf_status save_model(saving *s, const char *path, rf_model_extent stored,
         add_encoder(s, !stored.encoder);
         add_classifier(s);
         add_rows(s, stored);
-        st = rf_container_write(path, "model", json.data, s->sections, s->n, err);
+        st = path ? rf_container_write(path, "model", json.data, s->sections, s->n, err)
+                  : rf_container_write_memory(memory, "model", json.data, s->sections,
+                                              s->n, err);
     }
     json_decref(root);
     rf_buffer_release(&json);
@@ -319,8 +322,8 @@ void rf_save_options_init(rf_save_options *options, size_t struct_size)
     rf_options_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-rf_status rf_model_save(const rf_model *m, const char *path,
-                        const rf_save_options *options, rf_error *err)
+static rf_status save_model(const rf_model *m, const char *path, rf_buffer *memory,
+                            const rf_save_options *options, rf_error *err)
 {
     rf_save_options o = rf_save_options_default();
     rf_error local = {0};
@@ -335,9 +338,28 @@ rf_status rf_model_save(const rf_model *m, const char *path,
                               .texts = o.keep_examples && !o.no_features &&
                                        rf_model_has_examples(m),
                               .map = !o.no_features && m->map_n > 0};
-    st = save_model(&s, path, stored, err);
+    st = write_model(&s, path, memory, stored, err);
     free(s.sections);
     free(s.floats);
     free(s.halves);
+    return st;
+}
+
+rf_status rf_model_save(const rf_model *m, const char *path,
+                        const rf_save_options *options, rf_error *err)
+{
+    return save_model(m, path, NULL, options, err);
+}
+
+rf_status rf_model_save_bytes(const rf_model *m, const rf_save_options *options,
+                              void **bytes, size_t *len, rf_error *err)
+{
+    rf_buffer memory;
+    rf_buffer_init(&memory, SIZE_MAX / 4, "a model in memory");
+    rf_status st = save_model(m, NULL, &memory, options, err);
+    if (st != RF_OK)
+        rf_buffer_release(&memory);
+    *bytes = memory.data;
+    *len = memory.len;
     return st;
 }

@@ -111,11 +111,11 @@ C
 }
 
 @test "every package in the list is installed and known to dpkg" {
-    for package in $("$root/tools/install-packages.sh" --list build check test); do
+    for package in $("$root/tools/install-packages.sh" --list build check test python); do
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$package")" = installed ]
     done
     # everything there: no root, no apt, no output
-    run env PATH="/usr/bin:/bin" "$root/tools/install-packages.sh" build check test
+    run env PATH="/usr/bin:/bin" "$root/tools/install-packages.sh" build check test python
     [ "$status" -eq 0 ]
     [ -z "$output" ]
 }
@@ -157,8 +157,8 @@ fake() { # file, body of the script
     has "$output" "a mistake"
     # passed: kernels, encoder and the good half of embedder, each twice, one of test_dies, x.bats, kill,
     # format, layers; failed: broken
-    # twice, silent, dies, absent, five portable ones, three of pages, the service, two builds, tidy
-    [ "${lines[-1]}" = "11 passed, 17 failed, 2 skipped" ]
+    # twice, silent, dies, absent, five portable ones, three of pages, the service, Python, two builds, tidy
+    [ "${lines[-1]}" = "11 passed, 18 failed, 2 skipped" ]
 }
 
 @test "the quick check: no slow program, and it says so; the slowest parts are listed" {

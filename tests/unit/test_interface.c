@@ -141,6 +141,42 @@ static void a_model_in_memory_is_the_model(void **state)
     scratch_remove(dir);
 }
 
+/* The bytes in memory are those of the file, in every way of saving it. */
+static void bytes_of_a_model_are_its_file(void **state)
+{
+    (void)state;
+    char dir[RF_PATH_MAX], path[RF_PATH_MAX];
+    rf_error err = {0};
+    scratch_make(dir);
+    scratch_path(path, dir, "m.rf");
+    rf_model *m = small_model(TINY, 3, 1, &err);
+    for (int i = 0; i < 3; i++) {
+        rf_save_options o = rf_save_options_default();
+        o.slim = i == 1;
+        o.no_features = i == 2;
+        void *bytes;
+        size_t len, want_len;
+        assert_int_equal(rf_model_save(m, path, &o, &err), RF_OK);
+        assert_int_equal(rf_model_save_bytes(m, &o, &bytes, &len, &err), RF_OK);
+        char *want = scratch_read(path, &want_len);
+        assert_int_equal(len, want_len);
+        assert_memory_equal(bytes, want, len);
+        rf_model *again = rf_model_load_bytes(bytes, len, NULL, &err);
+        assert_non_null(again);
+        rf_model_free(again);
+        free(bytes);
+        free(want);
+    }
+    rf_save_options bad = {0};
+    void *bytes = &bad;
+    size_t len = 1;
+    assert_int_equal(rf_model_save_bytes(m, &bad, &bytes, &len, &err), RF_ERR_ARG);
+    assert_error(&err, RF_ERR_ARG, "rf_save_options", "struct_size");
+    assert_null(bytes);
+    rf_model_free(m);
+    scratch_remove(dir);
+}
+
 /* ---- Facts ------------------------------------------------------------------------- */
 
 static void number_is(const json_t *object, const char *key, double value)
@@ -268,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_newer_caller_gets_zeroes_beyond),
         cmocka_unit_test(a_struct_without_size_is_refused),
         cmocka_unit_test(a_model_in_memory_is_the_model),
+        cmocka_unit_test(bytes_of_a_model_are_its_file),
         cmocka_unit_test(facts_are_those_of_the_description),
         cmocka_unit_test(a_report_can_be_stopped),
         cmocka_unit_test(fetching_can_be_stopped),

@@ -489,6 +489,46 @@ static void many_texts(void **state)
     }
 }
 
+/* Row by row what each text gets by itself; arrays that are not wanted stay untouched. */
+static void many_texts_into_arrays(void **state)
+{
+    const fixture *f = *state;
+    static size_t class_index[N], margin_class[N], nearest[N];
+    static float confidence[N], margin[N], probabilities[N][CLASSES], margins[N][CLASSES],
+        features[N][WIDTH];
+    const rf_answer_arrays all = {class_index, margin_class,     nearest,    confidence,
+                                  margin,      probabilities[0], margins[0], features[0]};
+    const rf_answer_arrays some = {.class_index = class_index, .confidence = confidence};
+    const char *const *texts = (const char *const *)f->texts;
+    rf_session *s = make(f->model, 2);
+    assert_int_equal(rf_classify_arrays(s, texts, f->lens, N, &all, NULL), RF_OK);
+    for (size_t i = 0; i < N; i++) {
+        const rf_decision d = {.class_index = class_index[i],
+                               .confidence = confidence[i],
+                               .margin = margin[i],
+                               .margin_class = margin_class[i],
+                               .nearest = nearest[i],
+                               .probabilities = probabilities[i],
+                               .margins = margins[i],
+                               .feature = features[i]};
+        decision_copy row;
+        copy_decision(&row, &d);
+        assert_memory_equal(&row, &f->alone[i], sizeof row);
+    }
+    memset(margins, 0x55, sizeof margins);
+    const float before = margins[0][0];
+    assert_int_equal(rf_classify_arrays(s, texts + 7, f->lens + 7, 3, &some, NULL),
+                     RF_OK);
+    assert_int_equal(rf_classify_arrays(s, texts, f->lens, 0, &some, NULL), RF_OK);
+    assert_int_equal(class_index[2], f->alone[9].d.class_index);
+    assert_true(confidence[2] == f->alone[9].d.confidence);
+    assert_int_equal(class_index[3], f->alone[3].d.class_index);
+    assert_true(margins[0][0] == before);
+    assert_int_equal(rf_session_feed(s, "half", 4, NULL), RF_OK);
+    assert_int_equal(rf_classify_arrays(s, texts, f->lens, 1, &some, NULL), RF_ERR_ARG);
+    rf_session_free(s);
+}
+
 /* In pieces of 1 to 5 bytes, flushed now and then, also within a text. */
 static void streams(void **state)
 {
@@ -713,6 +753,7 @@ int main(void)
         cmocka_unit_test(a_very_long_text),
         cmocka_unit_test(one_text_at_a_time),
         cmocka_unit_test(many_texts),
+        cmocka_unit_test(many_texts_into_arrays),
         cmocka_unit_test(streams),
         cmocka_unit_test(without_a_sink_answers_are_dropped),
         cmocka_unit_test(a_failing_sink_leaves_a_usable_session),
