@@ -18,7 +18,7 @@ budget  --max-false-accept and --max-false-reject of 5 and 10 %: whether what ha
 
 Prints one line of tab-separated figures per model and test. Needs Python 3 and nothing else.
 """
-import argparse, array, json, math, os, random, struct, subprocess, sys
+import argparse, array, csv, json, math, os, random, struct, subprocess, sys
 
 KEYS = {'q': 'wa', 'w': 'qes', 'e': 'wrd', 'r': 'etf', 't': 'ryg', 'y': 'tuh', 'u': 'yij', 'i': 'uok', 'o': 'ipl', 'p': 'ol',
         'a': 'qsz', 's': 'awdx', 'd': 'sefc', 'f': 'drgv', 'g': 'fthb', 'h': 'gyjn', 'j': 'hukm', 'k': 'jil', 'l': 'kop',
@@ -26,13 +26,14 @@ KEYS = {'q': 'wa', 'w': 'qes', 'e': 'wrd', 'r': 'etf', 't': 'ryg', 'y': 'tuh', '
 
 
 def rows_of(path):
-    with open(path, encoding='utf8') as f:
-        return [tuple(line.rstrip('\n').split('\t')[:2]) for line in f.readlines()[1:] if '\t' in line]
+    with open(path, encoding='utf8', newline='') as f:
+        rows = list(csv.reader(f, delimiter='\t'))[1:]
+    return [(' '.join(row[0].split()), row[1]) for row in rows]
 
 
 def write_rows(path, rows):
-    with open(path, 'w', encoding='utf8') as f:
-        f.write('text\tlabel\n' + ''.join(f'{text}\t{label}\n' for text, label in rows))
+    with open(path, 'w', encoding='utf8', newline='') as f:
+        csv.writer(f, delimiter='\t', lineterminator='\n').writerows([('text', 'label'), *rows])
 
 
 def features_of(args, name, texts):
@@ -179,7 +180,7 @@ def numbers(text):
 
 
 def main():
-    p = argparse.ArgumentParser(usage=__doc__)
+    p = argparse.ArgumentParser(usage=__doc__.replace('%', '%%'))
     p.add_argument('what', choices=('plain', 'noise', 'open', 'budget'))
     p.add_argument('--program', default='build/ringfence')
     p.add_argument('--data', required=True)
@@ -197,4 +198,5 @@ def main():
             {'plain': measure_plain, 'noise': measure_noise, 'open': measure_open, 'budget': measure_budget}[args.what](Draw(args, name, seed))
 
 
-main()
+if __name__ == '__main__':
+    main()
