@@ -21,7 +21,7 @@ void rf_records_init(rf_records *r, rf_source *source, char separator, bool quot
 /* The way out if quotes are just characters. */
 static const char *raw_hint(const rf_records *r)
 {
-    return r->separator == '\t' ? "; raw TSV takes quotes as they are" : "";
+    return r->separator == '\t' ? "; --raw-tsv takes quotes as plain characters" : "";
 }
 
 static rf_status too_long(const rf_records *r, rf_error *err)

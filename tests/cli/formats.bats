@@ -181,3 +181,14 @@ END
     has "$output" '--header=['
     has "$output" ':(auto yes no)'
 }
+
+@test "a quote that is just a character: the complaint names the way out, and it works" {
+    printf 'text\tlabel\n"Open" is what it says\topening\nclose it\tclosing\n' >quotes.tsv
+    run_apart "$rf" convert quotes.tsv
+    [ "$status" -eq 1 ]
+    has "$complaint" 'line 2'
+    has "$complaint" '--raw-tsv'
+    "$rf" convert --raw-tsv quotes.tsv -o got.jsonl
+    json_lines got.jsonl 'v[0].text' >got
+    [ "$(cat got)" = '"Open" is what it says' ]
+}

@@ -71,7 +71,7 @@ static const struct {
      RF_ERR_FORMAT,
      4,
      {"line 4", "0x20", "line 2", "comma"}},
-    {{TSV}, "text\tlabel\n\"b\" c\ty\n", RF_ERR_FORMAT, 2, {"line 2", "tab", "raw TSV"}},
+    {{TSV}, "text\tlabel\n\"b\" c\ty\n", RF_ERR_FORMAT, 2, {"line 2", "tab", "raw-tsv"}},
     {{CSV}, "text,label\na,\"x\"\ry\n", RF_ERR_FORMAT, 2, {"line 2", "0x79"}},
     {{CSV}, "text,label\na,x\n\"", RF_ERR_FORMAT, 3, {"line 3", "not closed"}},
     {{CSV}, "text,label\n\"a\nb\nc\",x\nd\n", RF_ERR_FORMAT, 5, {"line 5", "found 1"}},
