@@ -6,9 +6,8 @@
  *
  * Of held-out and hidden texts every one counts 1 / sqrt(texts of its class): a class of
  * many texts weighs more than one of few, but not as much as its share. Open texts
- * together have a share of OPEN_SHARE; of it, n open texts that came with the training
- * data have n / (n + GIVEN_ROWS), and the texts of hidden classes the rest. F1 alone
- * would let in too many, accuracy alone too few (docs/RESULTS.md).
+ * together have the share that is expected in use; of it, n open texts that came with the
+ * training data have n / (n + GIVEN_ROWS), and the texts of hidden classes the rest.
  *
  * New texts of a class are less like its training texts than held-out ones are, and the
  * more so the fewer there are: the few that somebody thought of are often variants of one
@@ -24,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN_SHARE 0.5
 #define GIVEN_ROWS 50.0
 #define SHIFT 0.25
 #define SHIFT_ROWS 24.0
@@ -94,7 +92,7 @@ static void shift_known(answers *a, size_t n, const size_t *count)
 
 /* The outcomes of folds. Whatever it returns, the caller releases. */
 static rf_status take_answers(answers *a, const rf_outcomes *folds, size_t n_folds,
-                              size_t classes, rf_error *err)
+                              size_t classes, double open_share, rf_error *err)
 {
     size_t n = 0, *count = calloc(2 * classes, sizeof *count);
     for (size_t f = 0; f < n_folds; f++)
@@ -132,10 +130,10 @@ static rf_status take_answers(answers *a, const rf_outcomes *folds, size_t n_fol
     for (size_t i = 0; i < a->n; i++) {
         bool hidden = a->row[i]->hidden;
         if (i >= drawn)
-            a->weight[i] = OPEN_SHARE * of_given / given;
+            a->weight[i] = open_share * of_given / given;
         else
             a->weight[i] *=
-                (hidden ? OPEN_SHARE * (1.0 - of_given) : 1.0 - OPEN_SHARE) / sum[hidden];
+                (hidden ? open_share * (1.0 - of_given) : 1.0 - open_share) / sum[hidden];
         a->support[truth_of(a, i)] += a->weight[i];
     }
     free(count);
@@ -208,11 +206,11 @@ static rf_status find_best(const answers *a, double f1_share, float *offset,
 }
 
 rf_status rf_best_fence(const rf_outcomes *folds, size_t n_folds, size_t classes,
-                        float *offset, double *value, rf_error *err)
+                        double open_share, float *offset, double *value, rf_error *err)
 {
     answers a;
     *offset = 0.0f;
-    rf_status st = take_answers(&a, folds, n_folds, classes, err);
+    rf_status st = take_answers(&a, folds, n_folds, classes, open_share, err);
     if (st == RF_OK)
         st = find_best(&a, 0.0, offset, value, err);
     release_answers(&a);

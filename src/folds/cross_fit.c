@@ -217,7 +217,8 @@ rf_status rf_cross_fit_run(rf_cross_fit *c, rf_training *t)
     if (st == RF_OK && !has_known(chosen, plan.folds))
         snprintf(c->why_not, sizeof c->why_not, "no class has two texts");
     else if (st == RF_OK)
-        st = rf_best_fence(chosen, plan.folds, classes, &t->fence, NULL, t->err);
+        st = rf_best_fence(chosen, plan.folds, classes, (double)t->s.open_share,
+                           &t->fence, NULL, t->err);
     if (st == RF_OK && !c->why_not[0]) {
         memcpy(c->outcomes, chosen, sizeof c->outcomes);
         memset(chosen, 0, sizeof c->outcomes);
@@ -314,6 +315,10 @@ rf_status rf_cross_fit_calibrate(const rf_cross_fit *c, rf_training *t)
             rows[n++] = &c->outcomes[f].given[i];
     rf_status st =
         rf_calibrate_outcomes(&t->model->calibration, rows, n, c->offset, t->err);
+    if (st == RF_OK) { /* from half open texts to the share that is expected */
+        double open = (double)t->s.open_share;
+        t->model->calibration.bias += (float)log((1.0 - open) / open);
+    }
     free(rows);
     return st;
 }

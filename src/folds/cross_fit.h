@@ -62,10 +62,11 @@ json_t *rf_cross_fit_json(const rf_cross_fit *c, const rf_model *m);
 
 /* ---- Parts, exposed for tests ------------------------------------------------------ */
 
-/* The offset at which the accuracy of the outcomes is best, weighed as best_fence.c says,
- * and that accuracy in per cent (may be NULL). */
+/* The offset at which the accuracy of the outcomes is best, weighed as best_fence.c says
+ * for a stream with this share of open texts, and that accuracy in per cent (may be
+ * NULL). */
 rf_status rf_best_fence(const rf_outcomes *folds, size_t n_folds, size_t classes,
-                        float *offset, double *value, rf_error *err);
+                        double open_share, float *offset, double *value, rf_error *err);
 
 /* ---- For rows with labels (fence/) ------------------------------------------------- */
 

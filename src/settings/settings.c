@@ -111,6 +111,12 @@ static const rf_setting_row rows[] = {
      AUTO("1 up to 10 rows per class, falling to 0 at 80"),
      OPTION("positive-noise", "Move a class's texts by noise of so many standard "
                               "deviations while its head learns")},
+    {STAGE_2, NUMBER(open_share, 0.5, 0.01, 0.99), .sweep = "share",
+     .values = "0.25,0.4,0.5,0.6,0.75", .title = "Expected share of open texts",
+     .axis = "share",
+     OPTION("open-share",
+            "Share of the texts in use that you expect to be open; the more, "
+            "the stricter the fence")},
     {STAGE_2, NUMBER(fence_reject, 0, 1e-6, 1), .tuned = 7, .sweep = "reject",
      AUTO("0.1; 0.15 below 80 and from 200 rows per class on"),
      OPTION("fence-reject", "Loosen the fences until they reject at most this share of "

@@ -45,6 +45,7 @@ typedef struct rf_settings {
     float positive_noise; /* noise added to the class's texts, in standard deviations, so
                            * that few texts cover the region around them. Not used without
                            * synthetic points */
+    float open_share;     /* of the texts in use; folds place the fence for it */
     float fence_reject;   /* share of the dev texts that heads may reject; 1: any */
     float fence_offset;   /* added to every margin at the end */
 

@@ -452,8 +452,8 @@ static void threads_change_nothing(void **state)
     assert_true(a.offset == b.offset && one.t.fence == three.t.fence);
     assert_true(one.t.s.blend == three.t.s.blend);
     float offset;
-    assert_int_equal(rf_best_fence(a.outcomes, a.folds, CLASSES, &offset, NULL, NULL),
-                     RF_OK);
+    assert_int_equal(
+        rf_best_fence(a.outcomes, a.folds, CLASSES, 0.5, &offset, NULL, NULL), RF_OK);
     assert_true(offset == a.offset);
     rf_cross_fit_release(&a);
     rf_cross_fit_release(&a);
@@ -535,6 +535,38 @@ static void tuned_layers_must_be_better(void **state)
     assert_int_equal(frozen, 1); /* both happened */
 }
 
+/* The more open texts are expected, the stricter the fence and the less sure it is that a
+ * text is known: by Bayes' rule the odds change by those of the shares. */
+static void the_expected_share_of_open_texts_counts(void **state)
+{
+    (void)state;
+    static const float share[3] = {0.1f, 0.5f, 0.9f};
+    bench b[3];
+    rf_cross_fit c[3];
+    for (size_t i = 0; i < 3; i++) {
+        bench_make(&b[i], 1, NULL);
+        b[i].t.s.open_share = share[i];
+        assert_int_equal(rf_cross_fit_run(&c[i], &b[i].t), RF_OK);
+        assert_same_outcomes(&c[0], &c[i]);
+        assert_true(i == 0 || c[i].offset < c[i - 1].offset);
+    }
+    for (size_t i = 0; i < 3; i++) { /* at the same fence */
+        c[i].offset = c[1].offset;
+        assert_int_equal(rf_cross_fit_calibrate(&c[i], &b[i].t), RF_OK);
+    }
+    const rf_calibration *half = &b[1].t.model->calibration;
+    for (size_t i = 0; i < 3; i += 2) {
+        const rf_calibration *other = &b[i].t.model->calibration;
+        double odds = (1.0 - (double)share[i]) / (double)share[i];
+        assert_true(other->slope == half->slope);
+        assert_true(fabs((double)other->bias - (double)half->bias - log(odds)) < 1e-5);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        rf_cross_fit_release(&c[i]);
+        bench_release(&b[i]);
+    }
+}
+
 /* fence_offset moves the fence that the folds found: confidence and expectations are for
  * the place where it ends up. */
 static void a_requested_offset_counts(void **state)
@@ -585,6 +617,7 @@ int main(void)
         cmocka_unit_test(outcomes_are_those_of_the_plan),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(tuned_layers_must_be_better),
+        cmocka_unit_test(the_expected_share_of_open_texts_counts),
         cmocka_unit_test(a_requested_offset_counts),
         cmocka_unit_test(reasons_against_folds),
     };

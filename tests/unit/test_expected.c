@@ -30,7 +30,7 @@ typedef struct answer {
     double weight;
 } answer;
 
-/* Half of macro F1 plus half of accuracy, in per cent, by a table of confusions. */
+/* Accuracy in per cent. */
 static double value_at(const answer *a, size_t n, size_t classes, float fence)
 {
     double right = 0.0;
@@ -42,7 +42,7 @@ static double value_at(const answer *a, size_t n, size_t classes, float fence)
 
 /* Smoothed values at all offsets tried. */
 static size_t curve(const rf_outcomes *folds, size_t n_folds, size_t classes,
-                    float fences[OFFSETS], double values[OFFSETS])
+                    double open_share, float fences[OFFSETS], double values[OFFSETS])
 {
     static answer a[4000];
     static float sorted[4000];
@@ -88,12 +88,13 @@ static size_t curve(const rf_outcomes *folds, size_t n_folds, size_t classes,
             sorted[n] = r->margin[0];
             a[n++] = (answer){classes, r->head[0], r->margin[0], 0.0};
         }
-    /* half known, half open; of that m given texts have m / (m + 50) */
+    /* of the open share m given texts have m / (m + 50) */
     double given = (double)(n - drawn), hidden = 50.0 / (given + 50.0);
     for (size_t i = 0; i < n; i++)
-        a[i].weight = i >= drawn              ? 0.5 * (1.0 - hidden) / given
-                      : a[i].truth == classes ? 0.5 * hidden * a[i].weight / total[1]
-                                              : 0.5 * a[i].weight / total[0];
+        a[i].weight = i >= drawn ? open_share * (1.0 - hidden) / given
+                      : a[i].truth == classes
+                          ? open_share * hidden * a[i].weight / total[1]
+                          : (1.0 - open_share) * a[i].weight / total[0];
     qsort(sorted, n, sizeof *sorted, ascending);
     for (size_t i = 0; i < OFFSETS && n > 0; i++) {
         double at = (double)(i + 1) / 200.0 * (double)(n - 1), low = floor(at);
@@ -162,9 +163,11 @@ static void the_fence_is_where_answers_are_best(void **state)
                     folds[f].given = open[f].row;
                     folds[f].n_given = open[f].n;
                 }
-                assert_true(curve(folds, 2, classes, fences, values) > 0);
-                assert_int_equal(rf_best_fence(folds, 2, classes, &offset, &value, NULL),
-                                 RF_OK);
+                double share = 0.05 + 0.9 * (double)rf_rng_uniform(&rng);
+                assert_true(curve(folds, 2, classes, share, fences, values) > 0);
+                assert_int_equal(
+                    rf_best_fence(folds, 2, classes, share, &offset, &value, NULL),
+                    RF_OK);
                 for (size_t i = 0; i < OFFSETS; i++) {
                     best = fmax(best, values[i]);
                     if (fabsf(fences[i] + offset) <= 1e-6f) /* it is one of them */
@@ -181,10 +184,10 @@ static void without_answers_the_fence_stays(void **state)
     rf_outcome row = {.margin = {-INFINITY, -INFINITY, -INFINITY, -INFINITY}};
     rf_outcomes none = {0}, odd = {.n = 1, .row = &row};
     float offset = 5.0f;
-    assert_int_equal(rf_best_fence(&none, 1, 3, &offset, NULL, NULL), RF_OK);
+    assert_int_equal(rf_best_fence(&none, 1, 3, 0.5, &offset, NULL, NULL), RF_OK);
     assert_true(offset == 0.0f);
     offset = 5.0f;
-    assert_int_equal(rf_best_fence(&odd, 1, 3, &offset, NULL, NULL), RF_OK);
+    assert_int_equal(rf_best_fence(&odd, 1, 3, 0.5, &offset, NULL, NULL), RF_OK);
     assert_true(offset == 0.0f);
 }
 
@@ -203,7 +206,7 @@ static void a_gap_is_found(void **state)
     rf_outcomes all = {.n = 200, .n_hidden = 90, .row = row};
     float offset;
     double value;
-    assert_int_equal(rf_best_fence(&all, 1, 4, &offset, &value, NULL), RF_OK);
+    assert_int_equal(rf_best_fence(&all, 1, 4, 0.5, &offset, &value, NULL), RF_OK);
     assert_true(offset > -2.5f && offset < 2.5f);
     assert_true(value > 95.0);
 }
@@ -368,6 +371,7 @@ static void confidence_is_fitted_to_the_outcomes(void **state)
         size_t all = 0, with_truth = 0;
         assert_non_null(t.model);
         t.err = &err;
+        t.s.open_share = 0.5f;
         random_outcomes(c.outcomes, row, N, classes, 3, &rng);
         rf_outcomes user[2];
         random_outcomes(user, given, open, classes, 2, &rng);

@@ -37,6 +37,7 @@ static const rf_settings by_hand = {.train_layers = 2,
                                     .quantile = 0.95f,
                                     .threshold = 0.5f,
                                     .doc_alpha = 3.0f,
+                                    .open_share = 0.5f,
                                     .tail = 20,
                                     .ranks = 10,
                                     .boundary_epochs = 100,
@@ -316,7 +317,8 @@ static void files_keep_their_form(void **state)
         "\"positives\":8,\"negatives\":64,\"rate\":0.0003,\"dropout\":0.1,\"lambda\":1.0,"
         "\"negative_weight\":0.0,\"rho\":1.0,\"radius\":0.0,\"gamma\":2.0,"
         "\"target_recall\":0.95,\"noise\":true,\"projection\":true,\"ascent_steps\":10,"
-        "\"ascent_rate\":0.02,\"positive_noise\":-1.0,\"fence_reject\":0.0,"
+        "\"ascent_rate\":0.02,\"positive_noise\":-1.0,\"open_share\":0.5,\"fence_"
+        "reject\":0.0,"
         "\"fence_offset\":0.0}}");
     free(text);
     json_decref(json);
