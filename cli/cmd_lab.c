@@ -1,6 +1,7 @@
 /* cmd_lab.c - ringfence lab: runs experiments and presents their results */
 #include "commands.h"
 
+#include "base/plural.h"
 #include "lab_run.h"
 #include "screen.h"
 #include "train_progress.h"
@@ -63,6 +64,24 @@ static int do_table(const char *const *words, lab_options *o)
     return command_finish();
 }
 
+static int do_merge(const char *const *words, lab_options *o)
+{
+    rf_error err = {0};
+    size_t n = 0, runs;
+    while (words[n])
+        n++;
+    if (!o->run.o.out) {
+        screen_complain("lab merge: wanted --out DIR for the results");
+        return EXIT_USAGE;
+    }
+    if (rf_lab_merge(words, n, o->run.o.out, &runs, &err) != RF_OK)
+        return command_failed(&err);
+    if (!o->run.quiet)
+        fprintf(stderr, "%s/runs.jsonl: %zu %s\n", o->run.o.out, runs,
+                rf_plural(runs, "run", "runs"));
+    return command_finish();
+}
+
 static int show_progress(void *user, const char *line)
 {
     const lab_options *o = user;
@@ -105,20 +124,31 @@ static int do_report(const char *const *words, lab_options *o)
     return st == RF_OK ? command_finish() : command_failed(&err);
 }
 
-/* The first word of the command line, and the number of words after it. */
+#define MOST_WORDS 1000
+
+/* The first word of the command line. */
 static const struct verb {
     const char *name;
-    size_t words;
+    size_t words, most; /* after it, at least and at most */
     int (*run)(const char *const *words, lab_options *o);
     command as; /* its name in help and messages */
 } verbs[] = {
-    {"run", 0, do_run, {.name = "lab run", .synopsis = "[OPTIONS]"}},
-    {"sweep", 1, do_sweep, {.name = "lab sweep", .synopsis = "SETTING [OPTIONS]"}},
-    {"update", 0, do_update, {.name = "lab update", .synopsis = "[OPTIONS]"}},
-    {"discover", 0, do_discover, {.name = "lab discover", .synopsis = "[OPTIONS]"}},
-    {"loop", 0, do_loop, {.name = "lab loop", .synopsis = "[OPTIONS]"}},
-    {"table", 1, do_table, {.name = "lab table", .synopsis = "DIR [OPTIONS]"}},
-    {"report", 1, do_report, {.name = "lab report", .synopsis = "DIR -o FILE [OPTIONS]"}},
+    {"run", 0, 0, do_run, {.name = "lab run", .synopsis = "[OPTIONS]"}},
+    {"sweep", 1, 1, do_sweep, {.name = "lab sweep", .synopsis = "SETTING [OPTIONS]"}},
+    {"update", 0, 0, do_update, {.name = "lab update", .synopsis = "[OPTIONS]"}},
+    {"discover", 0, 0, do_discover, {.name = "lab discover", .synopsis = "[OPTIONS]"}},
+    {"loop", 0, 0, do_loop, {.name = "lab loop", .synopsis = "[OPTIONS]"}},
+    {"merge",
+     1,
+     MOST_WORDS,
+     do_merge,
+     {.name = "lab merge", .synopsis = "DIR... --out DIR"}},
+    {"table", 1, 1, do_table, {.name = "lab table", .synopsis = "DIR [OPTIONS]"}},
+    {"report",
+     1,
+     1,
+     do_report,
+     {.name = "lab report", .synopsis = "DIR -o FILE [OPTIONS]"}},
 };
 #define N_VERBS (sizeof verbs / sizeof verbs[0])
 
@@ -198,9 +228,12 @@ static bool is_for(const struct verb *v, const char *name)
     static const char *const report_alone[] = {"output", "title", "set",
                                                "ratio",  "seed",  NULL};
     static const char *const report_too[] = {"data", "threads", "quiet", NULL};
+    static const char *const merge_alone[] = {"out", "quiet", NULL};
     bool table = is_one_of(name, table_alone), report = is_one_of(name, report_alone);
     if (strcmp(name, "encoder") == 0)
-        return true;
+        return v->run != do_merge;
+    if (v->run == do_merge)
+        return is_one_of(name, merge_alone);
     if (v->run == do_table)
         return table;
     if (v->run == do_report)
@@ -210,10 +243,12 @@ static bool is_for(const struct verb *v, const char *name)
     static const char *const run_alone[] = {"variants", "rows", NULL};
     static const char *const update_alone[] = {"from", "to", "every", NULL};
     static const char *const loop_alone[] = {"batch", "labels", NULL};
+    static const char *const run_or_sweep[] = {"shard", NULL};
     static const char *const not_update[] = {"ratios", "methods", "open-texts", NULL};
     static const char *const not_discover[] = {"open-texts", "dry-run", NULL};
     static const char *const not_loop[] = {"methods", "open-texts", "dry-run", NULL};
     if ((v->run != do_run && is_one_of(name, run_alone)) ||
+        (v->run != do_run && v->run != do_sweep && is_one_of(name, run_or_sweep)) ||
         (v->run != do_update && is_one_of(name, update_alone)) ||
         (v->run != do_loop && is_one_of(name, loop_alone)) ||
         (v->run == do_update && is_one_of(name, not_update)) ||
@@ -238,7 +273,7 @@ static int run_command(const command *self, int argc, char **argv)
     lab_options o = {0};
     option options[LAB_OPTIONS];
     size_t n_options = list_options(&o, options), n = 0, i = 0;
-    const char *words[1] = {0};
+    const char *words[MOST_WORDS + 1] = {0};
     while (argc > 1 && i < N_VERBS && strcmp(argv[1], verbs[i].name) != 0)
         i++;
     if (argc < 2 || i == N_VERBS) {
@@ -255,12 +290,12 @@ static int run_command(const command *self, int argc, char **argv)
     as.details = self->details;
     n_options = keep_options(v, options, n_options);
     switch (
-        options_parse(&as, options, n_options, argc - 1, argv + 1, words, v->words, &n)) {
+        options_parse(&as, options, n_options, argc - 1, argv + 1, words, v->most, &n)) {
     case PARSE_OK: break;
     case PARSE_DONE: return command_finish();
     case PARSE_BAD: return EXIT_USAGE;
     }
-    if (n == v->words)
+    if (n >= v->words)
         return v->run(words, &o);
     screen_complain("%s: wanted ringfence %s %s", as.name, as.name, as.synopsis);
     return EXIT_USAGE;
@@ -268,7 +303,7 @@ static int run_command(const command *self, int argc, char **argv)
 
 const command command_lab = {
     .name = "lab",
-    .synopsis = "run | sweep SETTING | update | discover | loop | "
+    .synopsis = "run | sweep SETTING | update | discover | loop | merge DIR... | "
                 "table DIR | report DIR -o FILE [OPTIONS]",
     .summary = "Experiments: methods compared under the published protocol.",
     .details =
@@ -298,6 +333,7 @@ const command command_lab = {
         "        learns the labels. F1 over all classes and labels spent go to standard\n"
         "        output and OUT/loop.jsonl, at the end beside a training with the same\n"
         "        labels. Ctrl-C stops; the same command resumes.\n"
+        "merge   the runs of several directories, done by run --shard, in one.\n"
         "table   the runs of DIR/runs.jsonl as tables, published numbers beside them:\n"
         "        main        accuracy and F1 of each method, mean over seeds\n"
         "        known-open  F1 of known classes and of open\n"

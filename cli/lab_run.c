@@ -122,6 +122,12 @@ size_t lab_run_options(lab_request *r, option out[LAB_RUN_OPTIONS])
                  "groups take).",
          .min = 1,
          .max = 1000000000},
+        {.name = "shard",
+         .kind = OPTION_TEXT,
+         .value = &o->shard,
+         .arg = "I/N",
+         .help = "Only the I-th of N parts of the runs, for several machines, each with "
+                 "an --out of its own; lab merge puts them together."},
         {.name = "open-texts",
          .kind = OPTION_TEXT,
          .value = &o->open_texts,

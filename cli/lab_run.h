@@ -16,7 +16,7 @@ typedef struct lab_request {
     bool updates; /* set by lab_update */
 } lab_request;
 
-#define LAB_RUN_OPTIONS (26 + SETTINGS_OPTIONS_MAX)
+#define LAB_RUN_OPTIONS (27 + SETTINGS_OPTIONS_MAX)
 
 /* Sets the defaults in r, which must be zeroed, and lists the options that fill it;
  * returns their number. */

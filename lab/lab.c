@@ -12,6 +12,7 @@
 #include "lab/plan.h"
 #include "lab/ranking.h"
 #include "lab/results.h"
+#include "lab/shard.h"
 #include "answer/judge.h"
 #include "answer/metrics.h"
 #include "stages/train_settings.h"
@@ -208,20 +209,6 @@ static rf_status do_run(lab *l, const rf_planned *p, rf_run *run)
 
 /* ---- All runs ------------------------------------------------------------------- */
 
-/* Do two runs have the same stage 1? */
-static bool share_stage1(const rf_planned *p, const rf_planned *q)
-{
-    bool other_rows = strncmp(p->variant, "rows=", 5) == 0 ||
-                      strncmp(q->variant, "rows=", 5) == 0 ||
-                      strncmp(p->variant, "classes=", 8) == 0 ||
-                      strncmp(q->variant, "classes=", 8) == 0;
-    const char *a = rf_method_objective(p->method), *b = rf_method_objective(q->method);
-    if (q->set != p->set || q->ratio != p->ratio || q->seed != p->seed ||
-        strcmp(a, b) != 0)
-        return false;
-    return strcmp(p->variant, q->variant) == 0 || (!other_rows && !p->method->objective);
-}
-
 /* Estimates every run's time, and finds the impossible ones. */
 static rf_status estimate_runs(lab *l)
 {
@@ -243,7 +230,7 @@ static rf_status estimate_runs(lab *l)
             return st;
         in.epochs = s.epochs;
         for (size_t k = 0; k < i && !in.shared; k++)
-            in.shared = share_stage1(p, &l->plan.runs[k]);
+            in.shared = rf_planned_share(p, &l->plan.runs[k]);
         size_t classes = rf_dataset_classes(l->context.set.data[RF_LAB_TRAIN]);
         l->impossible[i] = in.split.n_classes > classes;
         if (!l->impossible[i])
@@ -257,6 +244,8 @@ static rf_status prepare_lab(lab *l)
     rf_status st = rf_lab_context_open(&l->context, l->o, training_event, l, l->err);
     if (st == RF_OK)
         st = rf_plan_make(&l->plan, l->o, l->err);
+    if (st == RF_OK)
+        st = rf_plan_shard(&l->plan, l->o->shard, l->err);
     if (st == RF_OK)
         st = rf_runs_load(l->o->out, &l->before, &l->n_before, l->err);
     if (st != RF_OK)

@@ -6,8 +6,8 @@
  *
  *   protocol   split, numpy_draw: known classes of a seed; lab_set: texts and frozen
  *              layers; stage1; experiment: all of it, up to a fitted method
- *   runs       plan, lab_settings, estimate; lab: carries the plan out; ranking: figures
- *              without a fence; results and run_json: runs.jsonl
+ *   runs       plan, shard, lab_settings, estimate; lab: carries the plan out; ranking:
+ * figures without a fence; results and run_json: runs.jsonl; merge: of several machines
  *   models     lab_model: as the program trains them
  *   updates    growing: a model that learns class by class; measure_updates: beside
  *              trainings; update_points: updates.jsonl
@@ -34,6 +34,9 @@ typedef struct rf_lab_options {
                              * that share stage 1 */
     const char *variants;   /* NULL: default settings; else settings to vary, one run per
                              * value: "radius=1,4,16 gamma=2,3" (docs/LAB.md) */
+    const char *shard;      /* NULL: all runs; "2/8": the second of eight parts, which
+                             * other machines may do; runs that share stage 1 are
+                             * together (rf_lab_run, rf_lab_plan) */
     const char *encoder;    /* NULL: minilm */
     const char *out;        /* directory, created if needed */
     const char *open_texts; /* file of open texts for selfsup: rf_dataset_read_texts */
@@ -89,6 +92,14 @@ rf_status rf_lab_run(const rf_lab_options *options, rf_lab_progress progress, vo
 /* Only reports the runs, with estimated times. */
 rf_status rf_lab_plan(const rf_lab_options *options, rf_lab_progress progress, void *user,
                       rf_error *err);
+
+/* Puts the runs of n directories, and those that out has, into out/runs.jsonl, in the
+ * order of their keys, and says how many there are. A run that is there twice with the
+ * same settings and figures counts once; RF_ERR_ARG if they differ, RF_ERR_MISSING if one
+ * of dirs has no runs. The file is replaced as a whole or not at all: no lab may be
+ * writing to it. */
+rf_status rf_lab_merge(const char *const *dirs, size_t n, const char *out, size_t *runs,
+                       rf_error *err);
 
 /* Measures learning after training. For each set and seed a model of method "ans" is
  * trained on the first round(K from) of the K classes in the order drawn, and learns the

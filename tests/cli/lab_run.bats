@@ -281,3 +281,68 @@ update() { # options of ringfence lab update
     run_apart lab run --out out --labels 5
     [ "$status" -eq 2 ]
 }
+
+@test "run --shard: every run in one part, those that share stage 1 together" {
+    plan() { lab run --out none --seeds 0-4 --methods msp,ans,doc --dry-run "$@" | grep '^toy' | cut -f 1; }
+    plan >all
+    [ "$(wc -l <all)" -eq 15 ]
+    for i in 1 2 3; do plan --shard $i/3 >part.$i; done
+    cat part.1 part.2 part.3 | sort | cmp - <(sort all)
+    for i in 1 2 3; do # msp and ans of a seed share stage 1, doc has its own
+        cmp <(sed -n 's/ msp .*//p' part.$i | sort) <(sed -n 's/ ans .*//p' part.$i | sort)
+        [ "$(wc -l <part.$i)" -gt 3 ]
+    done
+    plan --shard 1/1 | cmp - all
+    run lab run --out none --shard 20/20 --dry-run
+    [ "$status" -eq 0 ]
+    has "$output" "0 runs"
+    for bad in 0/3 4/3 3 /3 1/ 1/0 -1/3 1/3x 1/99999999999 ' 1/3'; do
+        run_apart lab run --out none --shard "$bad" --dry-run
+        [ "$status" -eq 2 ]
+        has "$complaint" "wanted I/N"
+    done
+    run_apart "$rf" lab table none --shard 1/2
+    [ "$status" -eq 2 ]
+    [ ! -e none ]
+}
+
+@test "merge: the parts give what one machine gives" {
+    figures() { jq -S 'del(.seconds, .shared_known)' "$1/runs.jsonl" | jq -cs 'sort_by(.seed, .method)'; }
+    lab run --out want --seeds 0-1 --methods msp,ans --quiet
+    lab run --out one --seeds 0-1 --methods msp,ans --quiet --shard 1/2
+    lab run --out two --seeds 0-1 --methods msp,ans --quiet --shard 2/2
+    run_apart "$rf" lab merge two one --out all
+    [ "$status" -eq 0 ]
+    has "$complaint" "4 runs"
+    cmp <(figures want) <(figures all)
+    cp all/runs.jsonl before # twice is harmless, and the order does not matter
+    "$rf" lab merge one two one --out all --quiet
+    cmp before all/runs.jsonl
+    "$rf" lab table want >a
+    "$rf" lab table all >b
+    cmp a b
+}
+
+@test "merge refuses what does not belong together, and changes nothing then" {
+    lab run --out one --methods msp --quiet
+    cp -r one two
+    jq -c ".accuracy = 1.5" one/runs.jsonl >two/runs.jsonl
+    mkdir all empty
+    echo '{' >all/other
+    run_apart "$rf" lab merge one two --out all
+    [ "$status" -eq 2 ]
+    has "$complaint" 'run "toy 0.5 seed 0 msp' && has "$complaint" "is in one and in two"
+    [ ! -e all/runs.jsonl ]
+    run_apart "$rf" lab merge one empty --out all
+    [ "$status" -eq 1 ]
+    has "$complaint" "empty/runs.jsonl: found no runs"
+    run_apart "$rf" lab merge one
+    [ "$status" -eq 2 ]
+    has "$complaint" "wanted --out"
+    run_apart "$rf" lab merge --out all
+    [ "$status" -eq 2 ]
+    cp one/runs.jsonl all/
+    run_apart "$rf" lab merge two --out all
+    [ "$status" -eq 2 ]
+    cmp one/runs.jsonl all/runs.jsonl
+}
