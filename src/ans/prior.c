@@ -117,16 +117,17 @@ static void add_texts(const rf_prior *p, const float *rotated, size_t n, float *
         rf_gemm_args g = rf_panels_product(cosines, rotated, p->kept + from * p->width,
                                            NULL, n, some, p->width);
         rf_kernels()->gemm(&g);
+        rf_prior_similarities(cosines, n * some);
         for (size_t i = 0; i < n; i++) {
             float sum = begun[i];
             for (size_t j = 0; j < some; j++) {
                 uint32_t c = p->class_of[from + j];
-                sum += rf_prior_similarity(cosines[i * some + j]);
+                sum += cosines[i * some + j];
                 if (from + j + 1 < p->texts && p->class_of[from + j + 1] == c)
                     continue;
                 scores[i * p->classes + c] +=
-                    p->weight[c] *
-                    logf((sum + RF_PRIOR_NO_SIMILARITY) * p->one_by_count[c]);
+                    p->weight[c] * (float)rf_log((double)((sum + RF_PRIOR_NO_SIMILARITY) *
+                                                          p->one_by_count[c]));
                 sum = 0.0f;
             }
             begun[i] = sum;

@@ -250,8 +250,8 @@ static axis axis_of(const fit *f, size_t j, double n, double mean)
     double expected = n * b / (n * b + w) * mean, variance = w + b * w / (n * b + w);
     axis a = {.linear = expected / variance,
               .square = 0.5 / (w + b) - 0.5 / variance,
-              .constant =
-                  0.5 * log((w + b) / variance) - 0.5 * expected * expected / variance};
+              .constant = 0.5 * rf_log((w + b) / variance) -
+                          0.5 * expected * expected / variance};
     /* From coordinates about the centre to plain ones. */
     double g = f->centre[j];
     a.constant += g * g * a.square - g * a.linear;
@@ -372,8 +372,8 @@ static part part_of(const double *scores, size_t classes, size_t own, double own
     return (part){own_score, classes > 1 ? others / (double)(classes - 1) : 0.0};
 }
 
-/* The three parts of a row, for all classes; cosines: with the kept texts. */
-static void measure_row(const measuring *m, size_t number, const float *cosines,
+/* The three parts of a row, for all classes; similar: to the kept texts. */
+static void measure_row(const measuring *m, size_t number, const float *similar,
                         double *scores)
 {
     const fit *f = m->f;
@@ -398,10 +398,10 @@ static void measure_row(const measuring *m, size_t number, const float *cosines,
         for (size_t r = 0; r < (size_t)counts[c]; r++, at++)
             if (alone ||
                 at != m->text_of[i]) /* subtracting it would leave its rounding */
-                sum += (double)rf_prior_similarity(cosines[at]);
+                sum += (double)similar[at];
         if (c == own && m->text_of[i] != NOT_KEPT && n > 1.0)
             n -= 1.0;
-        scores[c] = log((sum + (double)RF_PRIOR_NO_SIMILARITY) / n);
+        scores[c] = rf_log((sum + (double)RF_PRIOR_NO_SIMILARITY) / n);
     }
     out[1] = part_of(scores, f->k, own, scores[own]);
     for (size_t c = 0; c < f->k; c++) {
@@ -424,6 +424,7 @@ static void measure_some(void *arg, size_t member, size_t members)
             memcpy(picked + i * d, m->f->rotated + measured_row(m, from + i) * d,
                    d * sizeof *picked);
         rf_panels_multiply(cosines, picked, m->texts, NULL, n, m->n_texts, d);
+        rf_prior_similarities(cosines, n * m->n_texts);
         for (size_t i = 0; i < n; i++)
             measure_row(m, from + i, cosines + i * m->n_texts,
                         m->scores + member * m->f->k);

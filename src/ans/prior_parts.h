@@ -6,7 +6,7 @@
 
 #include "ans/prior.h"
 
-#include <math.h>
+#include "num/kernels.h"
 
 /* Offsets of RF_PRIOR_ARRAY_ROWS. With u a row of unit length, t = unit(rotate (u -
  * centre)):
@@ -51,9 +51,12 @@ static inline float *rf_prior_array(const rf_method_state *state, size_t first,
     return state->arrays[first + which].data;
 }
 
-static inline float rf_prior_similarity(float cosine)
+/* Cosines become similarities. */
+static inline void rf_prior_similarities(float *x, size_t n)
 {
-    return expf((cosine - 1.0f) / RF_PRIOR_REACH);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (x[i] - 1.0f) / RF_PRIOR_REACH;
+    rf_kernels()->exp(x, n);
 }
 
 /* rf_prior_fit in the space of another state, which has RF_PRIOR_SPACE and

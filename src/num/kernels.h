@@ -109,6 +109,8 @@ typedef struct rf_kernel_table {
                       size_t rows, size_t n, float eps);
     /* rows of x: [rows, n], ld apart: x = exp(scale x - max) / sum, in place */
     void (*softmax)(float *x, size_t rows, size_t n, size_t ld, float scale);
+    /* x = exp(x) for x of at most 0 or so, in place; below -87 it is 0 */
+    void (*exp)(float *x, size_t n);
     /* IEEE half to single, exact */
     void (*widen_f16)(float *y, const uint16_t *x, size_t n);
     /* upper half of a single to single, exact */

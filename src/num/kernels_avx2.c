@@ -276,6 +276,15 @@ static void softmax(float *x, size_t rows, size_t n, size_t ld, float scale)
     }
 }
 
+static void exp_all(float *x, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(x + i, exp8(_mm256_loadu_ps(x + i)));
+    if (i < n)
+        rf_kernels_portable()->exp(x + i, n - i);
+}
+
 /* ---- Loading ------------------------------------------------------------------------
  */
 
@@ -327,6 +336,7 @@ static const rf_kernel_table table = {
     .gelu = gelu,
     .layernorm = layernorm,
     .softmax = softmax,
+    .exp = exp_all,
     .widen_f16 = widen_f16,
     .widen_bf16 = widen_bf16,
     .all_finite = all_finite,

@@ -231,6 +231,12 @@ static void softmax(float *x, size_t rows, size_t n, size_t ld, float scale)
     }
 }
 
+static void exp_all(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = exp1(x[i]);
+}
+
 /* ---- Loading ----------------------------------------------------------------------- */
 
 static float from_bits(uint32_t bits)
@@ -383,6 +389,7 @@ static const rf_kernel_table table = {
     .gelu = gelu,
     .layernorm = layernorm,
     .softmax = softmax,
+    .exp = exp_all,
     .widen_f16 = widen_f16,
     .widen_bf16 = widen_bf16,
     .all_finite = all_finite,

@@ -76,6 +76,27 @@ double rf_sigmoid(double x)
     return 1.0 / (1.0 + p * power);
 }
 
+/* ln x = e ln 2 + 2 atanh(s), s = (m - 1) / (m + 1), for x = 2^e m with m near 1: |s| is
+ * below 0.172, so ten terms of the series leave 1e-17. */
+double rf_log(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int64_t e = (int64_t)(bits >> 52) - 1023;
+    bits = (bits & 0xfffffffffffffu) | (uint64_t)1023 << 52;
+    double m, sum = 0.0;
+    memcpy(&m, &bits, sizeof m); /* 1 to 2 */
+    if (m > 1.4142135623730951) {
+        m *= 0.5;
+        e++;
+    }
+    double s = (m - 1.0) / (m + 1.0), square = s * s;
+    for (int k = 19; k >= 1; k -= 2)
+        sum = sum * square + 1.0 / k;
+    return (double)e * 0x1.62e42fefap-1 +
+           ((double)e * 0x1.cf79abc9e3b3ap-40 + 2.0 * s * sum);
+}
+
 static int by_value(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;

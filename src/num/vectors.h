@@ -1,6 +1,6 @@
 /*
  * vectors.h - small operations on rows of numbers: distances, unit length, the largest,
- * sorting, quantiles, the logistic function
+ * sorting, quantiles, the logistic function, logarithms
  */
 #ifndef RF_NUM_VECTORS_H
 #define RF_NUM_VECTORS_H
@@ -18,6 +18,10 @@ size_t rf_largest(const float *x, size_t n);
 
 /* 1 / (1 + e^-x) to 1e-15, without the C library: the same bits everywhere. */
 double rf_sigmoid(double x);
+
+/* ln x to 1e-15 of the larger of it and 1, likewise; x is finite, positive and no
+ * subnormal number. */
+double rf_log(double x);
 
 void rf_sort(float *x, size_t n); /* ascending */
 

@@ -191,6 +191,18 @@ static void sigmoid(void **state)
     assert_true(rf_sigmoid(-INFINITY) < 1e-300 && rf_sigmoid(INFINITY) == 1.0);
 }
 
+static void logarithm(void **state)
+{
+    (void)state;
+    for (double x = 3e-308; x < 1e308; x *= 1.0137) {
+        double want = log(x);
+        assert_true(fabs(rf_log(x) - want) <= 1e-15 * fmax(1.0, fabs(want)));
+    }
+    for (double x = 0.5; x < 2.0; x += 1.37e-5)
+        assert_true(fabs(rf_log(x) - log(x)) <= 1e-15);
+    assert_true(rf_log(1.0) == 0.0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +212,7 @@ int main(void)
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(overflow_is_an_error),
         cmocka_unit_test(sigmoid),
+        cmocka_unit_test(logarithm),
     };
     return cmocka_run_group_tests_name("precision", tests, setup, teardown);
 }
