@@ -40,8 +40,7 @@ static rf_status check_classes(const rf_fit *in, rf_error *err)
     return status;
 }
 
-static rf_status check_fit(const rf_heads *heads, const rf_fit *in, size_t from,
-                           size_t to, rf_error *err)
+static rf_status check_fit(const rf_heads *heads, const rf_fit *in, rf_error *err)
 {
     if (heads->width != in->width || heads->classes != in->classes)
         return rf_fail(err, RF_ERR_ARG, 0,
@@ -51,9 +50,6 @@ static rf_status check_fit(const rf_heads *heads, const rf_fit *in, size_t from,
         return rf_fail(err, RF_ERR_ARG, 0,
                        "class statistics: found %zu of width %zu, wanted %zu of %zu",
                        in->stats->classes, in->stats->width, in->classes, in->width);
-    if (from > to || to > in->classes)
-        return rf_fail(err, RF_ERR_ARG, 0, "classes %zu to %zu: there are %zu", from, to,
-                       in->classes);
     if (in->rows > UINT32_MAX)
         return rf_fail(err, RF_ERR_LIMIT, 0, "%zu rows: wanted at most %zu", in->rows,
                        (size_t)UINT32_MAX);
@@ -108,20 +104,25 @@ static void measure_spread(rf_ans_spread *s, const rf_fit *in)
 
 /* ---- Threads -------------------------------------------------------------------- */
 
-typedef struct job {
+typedef struct rf_ans_training {
     rf_heads *heads;
     const rf_fit *in;
     rf_ans_spread spread;
-    rf_ans_trainer *trainers; /* one per thread that gets a head */
+    rf_ans_trainer *trainers; /* one per thread */
     size_t n_trainers;
-    size_t from, to;
+    size_t from, to;    /* classes that are being trained */
     atomic_size_t next; /* the first class no thread has taken */
     rf_class_report *reports;
-} job;
+} rf_ans_training;
+
+static bool is_trained(const rf_fit *in, size_t class_index)
+{
+    return !in->untrained || !in->untrained[class_index];
+}
 
 static void train_heads(void *arg, size_t member, size_t members)
 {
-    job *j = arg;
+    rf_ans_training *j = arg;
     (void)members;
     if (member >= j->n_trainers)
         return;
@@ -129,17 +130,15 @@ static void train_heads(void *arg, size_t member, size_t members)
         size_t m = atomic_fetch_add(&j->next, 1);
         if (m >= j->to)
             return;
-        if (j->in->untrained && j->in->untrained[m]) {
-            j->reports[m - j->from].recall = j->reports[m - j->from].dev_recall = -1.0f;
+        if (!is_trained(j->in, m))
             continue;
-        }
         rf_head head = rf_head_at(j->heads, m);
         rf_ans_train_head(&j->trainers[member], &head, m, j->in, &j->spread,
                           &j->reports[m - j->from]);
     }
 }
 
-static rf_status make_trainers(job *j, rf_error *err)
+static rf_status make_trainers(rf_ans_training *j, rf_error *err)
 {
     j->spread.variance = rf_floats_new(j->in->width);
     j->trainers = calloc(j->n_trainers, sizeof *j->trainers);
@@ -154,39 +153,71 @@ static rf_status make_trainers(job *j, rf_error *err)
     return RF_OK;
 }
 
-static void release_trainers(job *j)
+rf_status rf_ans_training_open(rf_ans_training **out, rf_heads *heads, const rf_fit *in,
+                               rf_error *err)
 {
+    *out = NULL;
+    rf_status status = rf_settings_check(in->o, err);
+    if (status == RF_OK)
+        status = check_fit(heads, in, err);
+    if (status != RF_OK)
+        return status;
+    rf_ans_training *j = calloc(1, sizeof *j);
+    if (!j)
+        return rf_fail_nomem(err, sizeof *j, "training heads");
+    j->heads = heads;
+    j->in = in;
+    for (size_t c = 0; c < in->classes && j->n_trainers < rf_team_size(in->team); c++)
+        j->n_trainers += is_trained(in, c);
+    status = make_trainers(j, err);
+    if (status == RF_OK)
+        *out = j;
+    else
+        rf_ans_training_close(j);
+    return status;
+}
+
+void rf_ans_training_close(rf_ans_training *j)
+{
+    if (!j)
+        return;
     for (size_t i = 0; j->trainers && i < j->n_trainers; i++)
         rf_ans_trainer_release(&j->trainers[i]);
     free(j->trainers);
     free(j->spread.variance);
+    free(j);
+}
+
+rf_status rf_ans_training_run(rf_ans_training *j, size_t from, size_t to,
+                              rf_class_report *reports, rf_error *err)
+{
+    if (from > to || to > j->in->classes)
+        return rf_fail(err, RF_ERR_ARG, 0, "classes %zu to %zu: there are %zu", from, to,
+                       j->in->classes);
+    j->from = from;
+    j->to = to;
+    j->reports = reports;
+    for (size_t m = from; m < to; m++)
+        if (!is_trained(j->in, m))
+            reports[m - from].recall = reports[m - from].dev_recall = -1.0f;
+    atomic_init(&j->next, from);
+    rf_team_run(j->in->team, train_heads, j);
+    for (size_t i = 0; i < to - from; i++)
+        if (!isfinite(reports[i].loss))
+            return rf_fail(
+                err, RF_ERR_NUMERIC, 0,
+                "class %zu: training diverged; a smaller rate than %g may help", from + i,
+                (double)j->in->o->head_rate);
+    return RF_OK;
 }
 
 rf_status rf_ans_train(rf_heads *heads, const rf_fit *in, size_t from, size_t to,
                        rf_class_report *reports, rf_error *err)
 {
-    rf_status status = rf_settings_check(in->o, err);
+    rf_ans_training *t;
+    rf_status status = rf_ans_training_open(&t, heads, in, err);
     if (status == RF_OK)
-        status = check_fit(heads, in, from, to, err);
-    if (status != RF_OK || from == to)
-        return status;
-    job j = {.heads = heads,
-             .in = in,
-             .n_trainers =
-                 to - from < rf_team_size(in->team) ? to - from : rf_team_size(in->team),
-             .from = from,
-             .to = to,
-             .reports = reports};
-    atomic_init(&j.next, from);
-    status = make_trainers(&j, err);
-    if (status == RF_OK)
-        rf_team_run(in->team, train_heads, &j);
-    release_trainers(&j);
-    for (size_t i = 0; status == RF_OK && i < to - from; i++)
-        if (!isfinite(reports[i].loss))
-            status =
-                rf_fail(err, RF_ERR_NUMERIC, 0,
-                        "class %zu: training diverged; a smaller rate than %g may help",
-                        from + i, (double)in->o->head_rate);
+        status = rf_ans_training_run(t, from, to, reports, err);
+    rf_ans_training_close(t);
     return status;
 }

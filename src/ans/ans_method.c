@@ -151,7 +151,7 @@ static void scale_head(const rf_method_state *state, size_t c)
     float scale = (float)((double)(share * RF_PRIOR_UNIT) / gap);
     for (size_t i = 0; i < RF_HEAD_2; i++)
         head.w3[i] *= scale;
-    *head.b3 = share > 0.0f ? (*head.b3 - l[1]) * scale : 0.0f;
+    *head.b3 = (*head.b3 - l[1]) * scale;
 }
 
 static void scale_prior(rf_method_state *state, size_t c, float fence)
@@ -160,37 +160,46 @@ static void scale_prior(rf_method_state *state, size_t c, float fence)
     rf_prior_add(state, PRIOR, c, fence);
 }
 
-/* Shares and heads. kept[c]: of a head that is not trained, its class in `old`. */
+/* What trains and what is copied: a class of an update that stays has the share, and
+ * perhaps the head, that it had. */
+static void plan_heads(const rf_method_state *state, const rf_fit *in,
+                       const rf_fit_update *u, bool *has, bool *untrained)
+{
+    float *share = state->arrays[SHARE].data;
+    for (size_t c = 0; c < in->classes; c++) {
+        bool kept = u && u->from[c] != RF_FIT_ANEW;
+        share[c] = kept        ? u->old->arrays[SHARE].data[u->from[c]]
+                   : in->quick ? 0.0f
+                               : head_share(in->stats->rows[c]);
+        has[c] = share[c] > 0.0f;
+        untrained[c] = kept || !has[c];
+    }
+}
+
+/* Shares and heads. */
 static rf_status fit_heads(rf_method_state *state, const rf_fit *in,
                            const rf_fit_update *u, rf_error *err)
 {
-    bool *untrained = calloc(in->classes, sizeof *untrained);
-    if (!untrained)
-        return rf_fail_nomem(err, in->classes, "the classes");
-    rf_fit with = *in;
-    with.untrained = untrained;
-    for (size_t c = 0; c < in->classes; c++)
-        untrained[c] = in->quick || (u && u->from[c] != RF_FIT_ANEW) ||
-                       head_share(in->stats->rows[c]) == 0.0f;
-    rf_status st = rf_ans_fit(state, &with, err); /* makes the block */
-    if (st == RF_OK)
-        st = rf_method_state_room(state, SHARE, in->classes, 1, err);
-    for (size_t c = 0; c < in->classes && st == RF_OK; c++)
-        state->arrays[SHARE].data[c] = in->quick ? 0.0f : head_share(in->stats->rows[c]);
-    if (st == RF_OK)
-        st = set_level(state, &with, u ? u->old : NULL, err);
-    for (size_t c = 0; c < in->classes && st == RF_OK; c++) {
-        size_t from = u ? u->from[c] : RF_FIT_ANEW;
-        if (from == RF_FIT_ANEW) {
-            scale_head(state, c);
-            continue;
-        }
-        state->arrays[SHARE].data[c] = u->old->arrays[SHARE].data[from];
-        memcpy(state->block + c * state->class_floats,
-               u->old->block + from * state->class_floats,
-               state->class_floats * sizeof(float));
+    bool *has = calloc(2 * in->classes, sizeof *has);
+    bool *untrained = has ? has + in->classes : NULL;
+    rf_status st = has ? rf_method_state_room(state, SHARE, in->classes, 1, err)
+                       : rf_fail_nomem(err, 2 * in->classes, "the classes");
+    if (st == RF_OK) {
+        rf_fit with = *in;
+        with.untrained = untrained;
+        plan_heads(state, in, u, has, untrained);
+        st = rf_ans_fit_some(state, has, &with, err); /* makes the block */
+        if (st == RF_OK)
+            st = set_level(state, &with, u ? u->old : NULL, err);
     }
-    free(untrained);
+    for (size_t c = 0; c < in->classes && st == RF_OK; c++) {
+        if (has[c] && !untrained[c])
+            scale_head(state, c);
+        else if (has[c])
+            memcpy(rf_head_at(state, c).w1, rf_head_at(u->old, u->from[c]).w1,
+                   state->class_floats * sizeof(float));
+    }
+    free(has);
     return st;
 }
 
@@ -227,15 +236,27 @@ static rf_status update_both(rf_method_state *state, const rf_fit *in, rf_fit_up
 
 /* ---- Judging ----------------------------------------------------------------------- */
 
+static rf_status room_by_share(rf_method_state *state, rf_error *err)
+{
+    rf_status st = RF_OK;
+    bool *has = calloc(state->classes, sizeof *has);
+    if (!has)
+        return rf_fail_nomem(err, state->classes, "the classes");
+    for (size_t c = 0; c < state->classes && st == RF_OK; c++) {
+        float share = state->arrays[SHARE].data[c];
+        has[c] = share > 0.0f;
+        if (!(share >= 0.0f && share <= 1.0f))
+            st = rf_fail(err, RF_ERR_FORMAT, 0,
+                         "ans: found a head's share of %g, wanted 0 to 1", (double)share);
+    }
+    if (st == RF_OK)
+        st = rf_heads_room(state, has, err);
+    free(has);
+    return st;
+}
+
 static rf_status prepare(rf_method_state *state, rf_error *err)
 {
-    for (size_t c = 0; c < state->classes; c++) {
-        float share = state->arrays[SHARE].data[c];
-        if (!(share >= 0.0f && share <= 1.0f))
-            return rf_fail(err, RF_ERR_FORMAT, 0,
-                           "ans: found a head's share of %g, wanted 0 to 1",
-                           (double)share);
-    }
     state->prepared = rf_prior_new(state, PRIOR, err);
     return state->prepared ? RF_OK : err ? err->code : RF_ERR_NOMEM;
 }
@@ -262,10 +283,10 @@ static void score_prior(const rf_method_state *state, const float *z, size_t n,
 static void add_head(const rf_method_state *state, size_t fence, const float *z, size_t n,
                      float *margins, float *scratch)
 {
+    if (rf_method_state_place(state, fence) == RF_NOT_HELD)
+        return;
     const rf_head head = rf_head_at(state, fence);
     float *h1 = scratch, *h2 = h1 + RF_SCORE_ROWS * RF_HEAD_1, g[RF_SCORE_ROWS];
-    if (state->arrays[SHARE].data[fence] == 0.0f)
-        return;
     for (size_t from = 0; from < n; from += RF_SCORE_ROWS) {
         size_t some = n - from < RF_SCORE_ROWS ? n - from : RF_SCORE_ROWS;
         rf_head_forward(&head, state->width, z + from * state->width, some, NULL, h1, h2,
@@ -284,10 +305,15 @@ static void move_fence(rf_method_state *state, size_t fence, float offset)
 static void view_fence(const rf_method_state *state, size_t fence, const float *z,
                        size_t n, float *hidden, float *margins, float *scratch)
 {
-    const rf_head head = rf_head_at(state, fence);
     float *all = scratch + rf_prior_scratch(state->width);
     score_prior(state, z, n, all, scratch);
-    rf_head_forward(&head, state->width, z, n, NULL, scratch, hidden, margins, 1);
+    if (rf_method_state_place(state, fence) != RF_NOT_HELD) {
+        const rf_head head = rf_head_at(state, fence);
+        rf_head_forward(&head, state->width, z, n, NULL, scratch, hidden, margins, 1);
+    } else {
+        memset(hidden, 0, n * RF_HEAD_2 * sizeof *hidden);
+        memset(margins, 0, n * sizeof *margins);
+    }
     for (size_t i = 0; i < n; i++)
         margins[i] += all[i * state->classes + fence];
 }
@@ -312,7 +338,8 @@ const rf_method rf_method_ans = {
     .arrays = arrays,
     .n_arrays = ARRAYS,
     .n_optional = RF_PRIOR_OPTIONAL + 1,
-    .room = rf_heads_init,
+    .n_block = RF_HEAD_PARTS,
+    .room = room_by_share,
     .fit = fit_both,
     .update = update_both,
     .prepare = prepare,

@@ -90,11 +90,6 @@ void rf_ans_work_release(rf_ans_work *w)
     *w = (rf_ans_work){0};
 }
 
-static rf_head head_in(float *block, size_t width)
-{
-    return rf_head_at(&(rf_heads){.width = width, .classes = 1, .block = block}, 0);
-}
-
 void rf_ans_work_start(rf_ans_work *w, size_t negatives)
 {
     assert(negatives <= w->most_negatives);
@@ -327,7 +322,7 @@ float rf_ans_gradient(rf_ans_work *w, const rf_head *head, const rf_ans_settings
     const rf_train_table *t = rf_train_kernels();
     size_t known = w->positives + w->negatives;
     float scale = dropout_scale(drop);
-    rf_head gradient = head_in(w->gradient, w->width);
+    rf_head gradient = rf_head_in(w->gradient, w->width);
 
     place_synthetic(w);
     transpose_rows(w, known, w->rows);

@@ -5,6 +5,7 @@
 #include "num/panels.h"
 #include "num/train.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +15,11 @@ size_t rf_head_floats(size_t width)
            rf_panels_floats(RF_HEAD_2, RF_HEAD_1) + RF_HEAD_2 + RF_HEAD_2 + RF_PANEL;
 }
 
-rf_head rf_head_at(const rf_heads *h, size_t class_index)
+rf_head rf_head_in(float *block, size_t width)
 {
     rf_head head;
-    head.w1 = h->block + class_index * rf_head_floats(h->width);
-    head.b1 = head.w1 + rf_panels_floats(RF_HEAD_1, h->width);
+    head.w1 = block;
+    head.b1 = head.w1 + rf_panels_floats(RF_HEAD_1, width);
     head.w2 = head.b1 + RF_HEAD_1;
     head.b2 = head.w2 + rf_panels_floats(RF_HEAD_2, RF_HEAD_1);
     head.w3 = head.b2 + RF_HEAD_2;
@@ -26,24 +27,47 @@ rf_head rf_head_at(const rf_heads *h, size_t class_index)
     return head;
 }
 
+rf_head rf_head_at(const rf_heads *h, size_t class_index)
+{
+    size_t place = rf_method_state_place(h, class_index);
+    assert(place != RF_NOT_HELD);
+    return rf_head_in(h->block + place * rf_head_floats(h->width), h->width);
+}
+
 const rf_method_array rf_head_arrays[RF_HEAD_PARTS] = {RF_HEAD_ARRAY_ROWS};
 
-rf_status rf_heads_init(rf_heads *h, size_t width, size_t classes, rf_error *err)
+/* Numbers the classes that have a head. */
+static rf_status place_heads(rf_heads *h, const bool *has, rf_error *err)
 {
-    *h = (rf_heads){.width = width, .classes = classes};
+    h->held = 0;
+    h->place = calloc(h->classes, sizeof *h->place);
+    if (!h->place)
+        return rf_fail_nomem(err, h->classes * sizeof *h->place, "the heads");
+    for (size_t c = 0; c < h->classes; c++)
+        h->place[c] = has[c] ? (uint32_t)h->held++ : RF_NOT_HELD;
+    return RF_OK;
+}
+
+rf_status rf_heads_room(rf_heads *h, const bool *has, rf_error *err)
+{
     size_t floats, bytes;
-    if (width > SIZE_MAX / 4096 ||
-        !rf_size_mul(rf_head_floats(width), classes, &floats) ||
+    if (h->width > SIZE_MAX / 4096 || h->classes >= RF_NOT_HELD ||
+        !rf_size_mul(rf_head_floats(h->width), h->classes, &floats) ||
         !rf_size_mul(floats, sizeof(float), &bytes))
         return rf_fail(err, RF_ERR_LIMIT, 0, "%zu heads of width %zu are too many",
-                       classes, width);
-    h->block = rf_floats_new(floats);
+                       h->classes, h->width);
+    h->held = h->classes;
+    rf_status st = has ? place_heads(h, has, err) : RF_OK;
+    if (st != RF_OK)
+        return st;
+    h->class_floats = rf_head_floats(h->width);
+    floats = h->held * h->class_floats;
+    h->block = rf_floats_new(floats + 1);
     if (!h->block)
-        return rf_fail_nomem(err, bytes, "the heads");
-    memset(h->block, 0, bytes);
-    h->class_floats = rf_head_floats(width);
+        return rf_fail_nomem(err, floats * sizeof(float), "the heads");
+    memset(h->block, 0, floats * sizeof(float));
     h->in_block = RF_HEAD_PARTS;
-    const rf_head first = rf_head_at(h, 0);
+    const rf_head first = rf_head_in(h->block, h->width);
     float *const parts[RF_HEAD_PARTS] = {first.w1, first.b1, first.w2,
                                          first.b2, first.w3, first.b3};
     for (size_t i = 0; i < RF_HEAD_PARTS; i++) {
@@ -53,6 +77,29 @@ rf_status rf_heads_init(rf_heads *h, size_t width, size_t classes, rf_error *err
             h->arrays[i].shape[d] = d < a->rank ? rf_dim_size(h, a->dims[d]) : 1;
     }
     return RF_OK;
+}
+
+rf_status rf_heads_init(rf_heads *h, size_t width, size_t classes, rf_error *err)
+{
+    *h = (rf_heads){.width = width, .classes = classes};
+    return rf_heads_room(h, NULL, err);
+}
+
+static bool round_to_half(float *x, size_t n)
+{
+    uint16_t half[256];
+    for (size_t i = 0, some; i < n; i += some) {
+        some = n - i < 256 ? n - i : 256;
+        rf_train_kernels()->narrow_f16(half, x + i, some);
+        rf_kernels()->widen_f16(x + i, half, some);
+    }
+    return rf_kernels()->all_finite(x, n);
+}
+
+bool rf_head_round(const rf_head *head, size_t width)
+{
+    bool first = round_to_half(head->w1, rf_panels_floats(RF_HEAD_1, width));
+    return round_to_half(head->w2, rf_panels_floats(RF_HEAD_2, RF_HEAD_1)) && first;
 }
 
 /* y [n, out] = max(0, x W^T + b). A NaN stays NaN, so that it never passes for a

@@ -1,7 +1,7 @@
 /*
  * heads.h - one small network per class: width -> 256 -> 64 -> 1, ReLU between
  *
- * A head is one block of floats; the blocks of all classes are contiguous.
+ * A head is one block of floats; the blocks of the classes that have one are contiguous.
  *   w1 panels of [256, width] | b1 [256] | w2 panels of [64, 256] | b2 [64] |
  *   w3 [64] | b3 [1] and 15 zeros of padding
  * For panels see num/train.h.
@@ -11,11 +11,13 @@
 
 #include "open/method_state.h"
 
+#include <stdbool.h>
+
 #define RF_HEAD_1 256
 #define RF_HEAD_2 64
 
-/* The heads of all classes are the state of a method; its block is
- * [classes][rf_head_floats(width)]. */
+/* The heads of the classes that have one are the state of a method; its block is
+ * [held][rf_head_floats(width)]. */
 typedef rf_method_state rf_heads;
 
 /* Pointers to the parts of a head. */
@@ -24,23 +26,32 @@ typedef struct rf_head {
 } rf_head;
 
 size_t rf_head_floats(size_t width);
-rf_head rf_head_at(const rf_heads *h, size_t class_index);
+rf_head rf_head_in(float *block, size_t width);
+rf_head rf_head_at(const rf_heads *h, size_t class_index); /* of a class that has one */
 
 /* The arrays of the state, in the order of rf_head. */
 #define RF_HEAD_PARTS 6
 /* clang-format off */
 #define RF_HEAD_ARRAY_ROWS                                                               \
-    {"hidden1.weight", 3, {RF_DIM_CLASSES, RF_DIM(RF_HEAD_1), RF_DIM_WIDTH}},            \
-    {"hidden1.bias", 2, {RF_DIM_CLASSES, RF_DIM(RF_HEAD_1)}},                            \
-    {"hidden2.weight", 3, {RF_DIM_CLASSES, RF_DIM(RF_HEAD_2), RF_DIM(RF_HEAD_1)}},       \
-    {"hidden2.bias", 2, {RF_DIM_CLASSES, RF_DIM(RF_HEAD_2)}},                            \
-    {"out.weight", 2, {RF_DIM_CLASSES, RF_DIM(RF_HEAD_2)}},                              \
-    {"out.bias", 1, {RF_DIM_CLASSES}}
+    {"hidden1.weight", 3, {RF_DIM_HELD, RF_DIM(RF_HEAD_1), RF_DIM_WIDTH}},               \
+    {"hidden1.bias", 2, {RF_DIM_HELD, RF_DIM(RF_HEAD_1)}},                               \
+    {"hidden2.weight", 3, {RF_DIM_HELD, RF_DIM(RF_HEAD_2), RF_DIM(RF_HEAD_1)}},          \
+    {"hidden2.bias", 2, {RF_DIM_HELD, RF_DIM(RF_HEAD_2)}},                               \
+    {"out.weight", 2, {RF_DIM_HELD, RF_DIM(RF_HEAD_2)}},                                 \
+    {"out.bias", 1, {RF_DIM_HELD}}
 /* clang-format on */
 extern const rf_method_array rf_head_arrays[RF_HEAD_PARTS];
 
-/* All weights 0; rf_method_state_release frees them. */
+/* A head for every class, all weights 0; rf_method_state_release frees them. */
 rf_status rf_heads_init(rf_heads *h, size_t width, size_t classes, rf_error *err);
+
+/* The same in a state that has its width and classes, and perhaps other arrays, which
+ * stay: heads for the classes with has[c], NULL for all. */
+rf_status rf_heads_room(rf_heads *h, const bool *has, rf_error *err);
+
+/* Rounds the two large matrices of a head to half precision, as files store them; false
+ * if a number is too large for that. */
+bool rf_head_round(const rf_head *head, size_t width);
 
 /* Dropout after each hidden layer in training; the keys select the random streams. */
 typedef struct rf_head_dropout {

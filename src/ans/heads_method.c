@@ -18,35 +18,86 @@
 
 /* ---- Training ---------------------------------------------------------------------- */
 
-static rf_fit_part part_at(const rf_method_state *state, const rf_fit *in, size_t from,
-                           size_t n)
+static rf_fit_part part_at(const rf_method_state *state, const bool *has,
+                           const rf_fit *in, size_t from, size_t n)
 {
+    size_t before = 0;
+    for (size_t c = 0; has && c < from; c++)
+        before += has[c];
     return (rf_fit_part){.from = from,
                          .n = n,
-                         .learnt = state->block + from * state->class_floats,
+                         .has = has ? has + from : NULL,
+                         .learnt =
+                             state->block + (has ? before : from) * state->class_floats,
                          .floats = state->class_floats,
                          .reports = in->reports + from};
 }
 
-rf_status rf_ans_fit(rf_method_state *state, const rf_fit *in, rf_error *err)
+/* The end of the classes from `from` on of which at most `most` are trained. */
+static size_t part_end(const rf_fit *in, size_t from, size_t most)
+{
+    size_t to = from, trained = 0;
+    for (; to < in->classes; to++) {
+        trained += !in->untrained || !in->untrained[to];
+        if (trained > most)
+            break;
+    }
+    return to;
+}
+
+static rf_status round_heads(const rf_method_state *state, const rf_fit *in, size_t from,
+                             size_t to, rf_error *err)
+{
+    for (size_t c = from; c < to; c++) {
+        if (in->untrained && in->untrained[c])
+            continue;
+        const rf_head head = rf_head_at(state, c);
+        if (!rf_head_round(&head, state->width))
+            return rf_fail(err, RF_ERR_NUMERIC, 0,
+                           "class %zu: a weight that half precision cannot hold; a "
+                           "smaller rate than %g may help",
+                           c, (double)in->o->head_rate);
+    }
+    return RF_OK;
+}
+
+rf_status rf_ans_fit_some(rf_method_state *state, const bool *has, const rf_fit *in,
+                          rf_error *err)
 {
     size_t from = 0, most = HEADS_AT_ONCE * rf_team_size(in->team);
     const rf_fit_hooks *hooks = &in->hooks;
-    rf_status st = rf_heads_init(state, in->width, in->classes, err);
+    rf_ans_training *training = NULL;
+    rf_status st = rf_heads_room(state, has, err);
     for (size_t n = 1; hooks->resume && from < in->classes && n > 0 && st == RF_OK;) {
-        rf_fit_part part = part_at(state, in, from, in->classes - from);
+        rf_fit_part part = part_at(state, has, in, from, in->classes - from);
         st = hooks->resume(hooks->user, &part, err);
         from += n = part.n;
     }
+    if (from < in->classes && st == RF_OK)
+        st = rf_ans_training_open(&training, state, in, err);
     while (from < in->classes && st == RF_OK) {
-        size_t n = in->classes - from < most ? in->classes - from : most;
-        const rf_fit_part part = part_at(state, in, from, n);
-        st = rf_ans_train(state, in, from, from + n, part.reports, err);
+        size_t to = part_end(in, from, most);
+        const rf_fit_part part = part_at(state, has, in, from, to - from);
+        st = rf_ans_training_run(training, from, to, part.reports, err);
+        if (st == RF_OK)
+            st = round_heads(state, in, from, to, err);
         if (st == RF_OK && hooks->finished)
             st = hooks->finished(hooks->user, &part, err);
-        from += n;
+        from = to;
     }
+    rf_ans_training_close(training);
     return st;
+}
+
+rf_status rf_ans_fit(rf_method_state *state, const rf_fit *in, rf_error *err)
+{
+    *state = (rf_method_state){.width = in->width, .classes = in->classes};
+    return rf_ans_fit_some(state, NULL, in, err);
+}
+
+static rf_status room_for_all(rf_method_state *state, rf_error *err)
+{
+    return rf_heads_room(state, NULL, err);
 }
 
 static void disable_synthetic(rf_settings *s)
@@ -107,17 +158,18 @@ static void make_negatives(rf_ans_work *w, const rf_head *head, size_t fence,
         w->eps[k] += w->x[k];
 }
 
-/* None if training uses none, or for a class that is a single point. */
+/* None if training uses none, or for a class that is a single point or has no head. */
 rf_status rf_ans_negatives(const rf_method_state *state, size_t fence, const rf_fit *in,
                            float radius, float *z, size_t *n, rf_error *err)
 {
-    const rf_head head = rf_head_at(state, fence);
     size_t width = state->width, most = *n, held = 0, left = in->stats->rows[fence];
     uint32_t rows[VIEW_AT_ONCE];
     rf_ans_work w;
     *n = 0;
-    if (!(in->o->lambda > 0.0f && in->stats->distance[fence] > 0.0f))
+    if (!(in->o->lambda > 0.0f && in->stats->distance[fence] > 0.0f) ||
+        rf_method_state_place(state, fence) == RF_NOT_HELD)
         return RF_OK;
+    const rf_head head = rf_head_at(state, fence);
     rf_status st = rf_ans_work_init(&w, width, VIEW_AT_ONCE, 1, VIEW_AT_ONCE, true, err);
     if (st != RF_OK)
         return st;
@@ -145,8 +197,8 @@ rf_status rf_ans_negatives(const rf_method_state *state, size_t fence, const rf_
 
 #define WITH_HEADS                                                                       \
     .blends_layers = true, .head_settings = true, .trains_by_class = true,               \
-    .arrays = rf_head_arrays, .n_arrays = RF_HEAD_PARTS, .room = rf_heads_init,          \
-    .fit = rf_ans_fit, .scratch = scratch_of, .score = score_head,                       \
+    .arrays = rf_head_arrays, .n_arrays = RF_HEAD_PARTS, .n_block = RF_HEAD_PARTS,       \
+    .room = room_for_all, .fit = rf_ans_fit, .scratch = scratch_of, .score = score_head, \
     .move_fence = move_head_fence, .view_width = RF_HEAD_2, .view = view_head,           \
     .negatives = rf_ans_negatives
 

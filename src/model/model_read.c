@@ -2,6 +2,7 @@
  * model file */
 #include "model/model_read.h"
 
+#include "base/memory.h"
 #include "num/panels.h"
 
 #include <math.h>
@@ -14,14 +15,19 @@ static const float *floats_of(const rf_tensor *t)
     return (const float *)(const void *)t->data; /* aligned: container.c checked */
 }
 
+static rf_status not_finite(const rf_model_reading *l, const char *name,
+                            const rf_tensor *t)
+{
+    return rf_fail(l->err, RF_ERR_NUMERIC, t->offset,
+                   "%s: tensor \"%s\": a NaN or an infinity, wanted finite numbers",
+                   l->name, name);
+}
+
 static rf_status check_finite(const rf_model_reading *l, const char *name,
                               const rf_tensor *t)
 {
-    return rf_kernels()->all_finite(floats_of(t), t->count)
-               ? RF_OK
-               : rf_fail(l->err, RF_ERR_NUMERIC, t->offset,
-                         "%s: tensor \"%s\": a NaN or an infinity, wanted finite numbers",
-                         l->name, name);
+    return rf_kernels()->all_finite(floats_of(t), t->count) ? RF_OK
+                                                            : not_finite(l, name, t);
 }
 
 /* Finds a tensor of finite floats with this shape. */
@@ -57,13 +63,75 @@ rf_status rf_model_read_known(rf_model_reading *l)
     return RF_OK;
 }
 
-/* Reads one array of the method. */
+/* Copies the matrices of the classes in the block, in either precision, from a tensor
+ * that has one for each of them, or for every class. */
+static rf_status read_matrices(const rf_model_reading *l, size_t i, const char *name,
+                               const rf_tensor *t, bool every_class)
+{
+    const rf_method_state *state = &l->m->state;
+    size_t out = t->shape[1], in = t->shape[2], n;
+    float *rows = t->dtype == RF_F16 ? rf_floats_new(out * in) : NULL;
+    rf_status st = RF_OK;
+    if (t->dtype == RF_F16 && !rows)
+        return rf_fail_nomem(l->err, out * in * sizeof *rows, name);
+    for (size_t c = 0; c < state->classes && st == RF_OK; c++) {
+        size_t place = rf_method_state_place(state, c);
+        if (place == RF_NOT_HELD)
+            continue;
+        size_t at = (every_class ? c : place) * out * in;
+        const float *from = rows;
+        if (rows)
+            rf_kernels()->widen_f16(rows, (const uint16_t *)(const void *)t->data + at,
+                                    out * in);
+        else
+            from = floats_of(t) + at;
+        if (!rf_kernels()->all_finite(from, out * in))
+            st = not_finite(l, name, t);
+        rf_panels_pack(rf_method_state_piece(state, i, place, &n), from, out, in);
+    }
+    free(rows);
+    return st;
+}
+
+/* An array of the block. Older files have a matrix for every class, in single precision,
+ * zeroes for classes without a head. */
+static rf_status read_in_block(rf_model_reading *l, size_t i)
+{
+    const rf_method_state *state = &l->m->state;
+    const rf_method_array *a = &l->m->method->arrays[i];
+    char name[96];
+    size_t shape[3], n;
+    snprintf(name, sizeof name, "open.%s", a->name);
+    const rf_tensor *t = rf_safetensors_find(&l->file->file, name);
+    if (!t && state->held == 0)
+        return RF_OK;
+    for (size_t d = 0; d < 3; d++)
+        shape[d] = rf_dim_size(state, a->dims[d]);
+    bool every_class = t && t->rank > 0 && t->shape[0] == state->classes;
+    bool half = t && a->rank == 3 && t->dtype == RF_F16;
+    shape[0] = every_class ? state->classes : state->held;
+    t = rf_container_find(l->file, name, half ? RF_F16 : RF_F32, a->rank, shape, l->err);
+    if (!t)
+        return RF_ERR_FORMAT;
+    if (a->rank == 3)
+        return read_matrices(l, i, name, t, every_class);
+    for (size_t c = 0; c < state->classes; c++) {
+        size_t place = rf_method_state_place(state, c);
+        if (place == RF_NOT_HELD)
+            continue;
+        float *to = rf_method_state_piece(state, i, place, &n);
+        memcpy(to, floats_of(t) + (every_class ? c : place) * n, n * sizeof *to);
+    }
+    return check_finite(l, name, t);
+}
+
+/* Any other array of the method. */
 static rf_status read_array(rf_model_reading *l, size_t i)
 {
     rf_method_state *state = &l->m->state;
     const rf_method_array *a = &l->m->method->arrays[i];
     char name[96];
-    size_t shape[3], n;
+    size_t shape[3];
     rf_status st = RF_OK;
     for (size_t d = 0; d < 3; d++)
         shape[d] = rf_dim_size(state, a->dims[d]);
@@ -78,19 +146,20 @@ static rf_status read_array(rf_model_reading *l, size_t i)
         return rf_fail(l->err, RF_ERR_FORMAT, t->offset,
                        "%s: tensor \"%s\" is empty, wanted some numbers", l->name, name);
     if ((st = check_finite(l, name, t)) != RF_OK ||
-        (i >= state->in_block &&
-         (st = rf_method_state_room(state, i, t->shape[0], a->rank == 2 ? t->shape[1] : 1,
-                                    l->err)) != RF_OK))
+        (st = rf_method_state_room(state, i, t->shape[0], a->rank == 2 ? t->shape[1] : 1,
+                                   l->err)) != RF_OK)
         return st;
-    for (size_t k = 0; k < rf_method_state_pieces(state, i); k++) {
-        float *to = rf_method_state_piece(state, i, k, &n);
-        const float *from = floats_of(t) + k * n;
-        if (a->rank == 3)
-            rf_panels_pack(to, from, shape[1], shape[2]);
-        else
-            memcpy(to, from, n * sizeof *to);
-    }
+    memcpy(state->arrays[i].data, floats_of(t), t->count * sizeof(float));
     return RF_OK;
+}
+
+/* One of the method's own checks: its message gets the name of the file. */
+static rf_status run_check(const rf_model_reading *l,
+                           rf_status (*check)(rf_method_state *state, rf_error *err))
+{
+    rf_error why = {0};
+    rf_status st = check ? check(&l->m->state, &why) : RF_OK;
+    return st == RF_OK ? RF_OK : rf_fail(l->err, st, why.pos, "%s: %s", l->name, why.msg);
 }
 
 rf_status rf_model_read_state(rf_model_reading *l)
@@ -99,15 +168,13 @@ rf_status rf_model_read_state(rf_model_reading *l)
     const rf_method *method = m->method;
     rf_status st = RF_OK;
     m->state = (rf_method_state){.width = m->known.width, .classes = m->classes};
-    if (method->room)
-        st = method->room(&m->state, m->known.width, m->classes, l->err);
-    for (size_t i = 0; i < method->n_arrays && st == RF_OK; i++)
+    for (size_t i = method->n_block; i < method->n_arrays && st == RF_OK; i++)
         st = read_array(l, i);
-    if (st != RF_OK || !method->prepare)
-        return st;
-    rf_error why = {0};
-    st = method->prepare(&m->state, &why);
-    return st == RF_OK ? RF_OK : rf_fail(l->err, st, why.pos, "%s: %s", l->name, why.msg);
+    if (st == RF_OK)
+        st = run_check(l, method->room);
+    for (size_t i = 0; i < method->n_block && st == RF_OK; i++)
+        st = read_in_block(l, i);
+    return st == RF_OK ? run_check(l, method->prepare) : st;
 }
 
 /* Copies a tensor of finite, non-negative numbers. */

@@ -31,6 +31,7 @@ typedef struct saving {
     float *floats;    /* [room] */
     uint16_t *halves; /* [room] */
     size_t room;
+    bool half[RF_METHOD_ARRAYS]; /* of the method's arrays: written in half precision */
 } saving;
 
 /* Rows of `columns` floats that fit into the buffers. */
@@ -42,13 +43,16 @@ static size_t rows_at_once(const saving *s, size_t columns)
 /* ---- Writing sections -------------------------------------------------------------- */
 
 static rf_status write_panels(const saving *s, const float *panels, size_t out, size_t in,
-                              rf_container_writer *w, rf_error *err)
+                              bool half, rf_container_writer *w, rf_error *err)
 {
     rf_status st = RF_OK;
     for (size_t i = 0, n; i < out && st == RF_OK; i += n) {
         n = out - i < rows_at_once(s, in) ? out - i : rows_at_once(s, in);
         rf_panels_unpack_rows(s->floats, panels, i, n, in);
-        st = rf_container_put(w, s->floats, n * in * sizeof(float), err);
+        if (half)
+            s->kernels->narrow_f16(s->halves, s->floats, n * in);
+        st = half ? rf_container_put(w, s->halves, n * in * sizeof(uint16_t), err)
+                  : rf_container_put(w, s->floats, n * in * sizeof(float), err);
     }
     return st;
 }
@@ -59,8 +63,8 @@ static rf_status write_known(void *user, size_t index, rf_container_writer *w,
 {
     const saving *s = user;
     const rf_known *k = &s->m->known;
-    return index == 0 ? write_panels(s, k->dense_w, k->width, k->width, w, err)
-                      : write_panels(s, k->out_w, k->classes, k->width, w, err);
+    return index == 0 ? write_panels(s, k->dense_w, k->width, k->width, false, w, err)
+                      : write_panels(s, k->out_w, k->classes, k->width, false, w, err);
 }
 
 /* index: of the method's array */
@@ -74,7 +78,7 @@ static rf_status write_array(void *user, size_t index, rf_container_writer *w,
     rf_status st = RF_OK;
     for (size_t i = 0, n; i < rf_method_state_pieces(state, index) && st == RF_OK; i++) {
         const float *x = rf_method_state_piece(state, index, i, &n);
-        st = panels ? write_panels(s, x, shape[1], shape[2], w, err)
+        st = panels ? write_panels(s, x, shape[1], shape[2], s->half[index], w, err)
                     : rf_container_put(w, x, n * sizeof *x, err);
     }
     return st;
@@ -180,14 +184,33 @@ static void add_floats(saving *s, const char *name, size_t n0, size_t n1,
     add_section(s, section);
 }
 
+/* Half precision holds all numbers of a method's array as they are. Heads are rounded to
+ * it when they are trained, but those of older files are not. */
+static bool fits_half(const saving *s, size_t index)
+{
+    const rf_method_state *state = &s->m->state;
+    for (size_t i = 0, n; i < rf_method_state_pieces(state, index); i++) {
+        const float *x = rf_method_state_piece(state, index, i, &n);
+        for (size_t k = 0, some; k < n; k += some) {
+            some = n - k < s->room ? n - k : s->room;
+            s->kernels->narrow_f16(s->halves, x + k, some);
+            rf_kernels()->widen_f16(s->floats, s->halves, some);
+            if (memcmp(s->floats, x + k, some * sizeof *x) != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
 static void add_method(saving *s)
 {
     const rf_method *method = s->m->method;
     for (size_t i = 0; i < method->n_arrays; i++) {
         const size_t *shape = s->m->state.arrays[i].shape;
-        if (!s->m->state.arrays[i].data)
-            continue; /* optional */
-        rf_section section = {.dtype = RF_F32,
+        if (!s->m->state.arrays[i].data || shape[0] == 0)
+            continue; /* optional, or no class has a head */
+        s->half[i] = method->arrays[i].rank == 3 && fits_half(s, i);
+        rf_section section = {.dtype = s->half[i] ? RF_F16 : RF_F32,
                               .rank = method->arrays[i].rank,
                               .shape = {shape[0], shape[1], shape[2]},
                               .write = write_array,

@@ -55,7 +55,8 @@ typedef struct rf_class_report {
 /* Classes [from, from + n) of a fit that trains class by class. */
 typedef struct rf_fit_part {
     size_t from, n;
-    float *learnt; /* [n][floats] */
+    const bool *has; /* [n] which of them learn anything; NULL: all */
+    float *learnt;   /* [those][floats] */
     size_t floats;
     rf_class_report *reports; /* [n] */
 } rf_fit_part;
@@ -150,9 +151,9 @@ typedef struct rf_method {
     size_t n_arrays;
     size_t n_optional; /* of the arrays, the last ones: older files lack them, and their
                         * data is then NULL */
-    /* Allocates all arrays in one block; NULL: each array separately. */
-    rf_status (*room)(rf_method_state *state, size_t width, size_t classes,
-                      rf_error *err);
+    size_t n_block;    /* of the arrays, the first ones: in a block */
+    /* Makes the block, in a state that has its other arrays; NULL: there is none. */
+    rf_status (*room)(rf_method_state *state, rf_error *err);
     rf_status (*fit)(rf_method_state *state, const rf_fit *in,
                      rf_error *err); /* NULL: nothing to fit */
     /* As fit, but keeps classes of another state; NULL: cannot. */

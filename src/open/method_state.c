@@ -9,6 +9,7 @@ size_t rf_dim_size(const rf_method_state *s, rf_dim dim)
 {
     const size_t sizes[] = {[RF_DIM_KIND_FIXED] = dim.size,
                             [RF_DIM_KIND_CLASSES] = s->classes,
+                            [RF_DIM_KIND_HELD] = s->held,
                             [RF_DIM_KIND_WIDTH] = s->width,
                             [RF_DIM_KIND_ANY] = SIZE_MAX};
     return sizes[dim.kind];
@@ -32,7 +33,7 @@ rf_status rf_method_state_room(rf_method_state *s, size_t i, size_t n0, size_t n
 
 size_t rf_method_state_pieces(const rf_method_state *s, size_t i)
 {
-    return i < s->in_block ? s->classes : 1;
+    return i < s->in_block ? s->held : 1;
 }
 
 float *rf_method_state_piece(const rf_method_state *s, size_t i, size_t piece,
@@ -48,5 +49,6 @@ void rf_method_state_release(rf_method_state *s)
     for (size_t i = s->in_block; i < RF_METHOD_ARRAYS; i++)
         free(s->arrays[i].data);
     free(s->block);
+    free(s->place);
     *s = (rf_method_state){0};
 }

@@ -10,11 +10,14 @@
 
 #include "base/error.h"
 
+#include <stdint.h>
+
 #define RF_METHOD_ARRAYS 20
 
 typedef enum rf_dim_kind {
     RF_DIM_KIND_FIXED,
     RF_DIM_KIND_CLASSES, /* the number of classes */
+    RF_DIM_KIND_HELD,    /* of those in the block */
     RF_DIM_KIND_WIDTH,   /* of the features */
     RF_DIM_KIND_ANY,     /* 1 or more: fitting decides */
 } rf_dim_kind;
@@ -33,6 +36,10 @@ typedef struct rf_dim {
     {                                                                                    \
         RF_DIM_KIND_CLASSES, 0                                                           \
     }
+#define RF_DIM_HELD                                                                      \
+    {                                                                                    \
+        RF_DIM_KIND_HELD, 0                                                              \
+    }
 #define RF_DIM_WIDTH                                                                     \
     {                                                                                    \
         RF_DIM_KIND_WIDTH, 0                                                             \
@@ -44,13 +51,14 @@ typedef struct rf_dim {
 
 /* An array that a method declares. Rank 3 is allowed only in a block: one matrix per
  * class, with a multiple of RF_PANEL rows; panels in memory (num/panels.h), rows in
- * files. */
+ * files, there in half precision if that loses nothing. */
 typedef struct rf_method_array {
     const char *name;
     size_t rank; /* 1 to 3 */
     rf_dim dims[3];
 } rf_method_array;
 
+#define RF_NOT_HELD UINT32_MAX
 typedef struct rf_method_state {
     size_t width, classes;
     struct {
@@ -58,10 +66,13 @@ typedef struct rf_method_state {
         float *data;
     } arrays[RF_METHOD_ARRAYS]; /* in the order in which the method declares them */
     /* The first in_block arrays are parts of one block in which the numbers of a class
-     * are contiguous, [classes][class_floats]; their data points into the first class.
+     * are contiguous, [held][class_floats]; their data points into the first class.
      * Each further array is allocated separately. */
     float *block;
     size_t in_block, class_floats;
+    size_t held;     /* classes in the block */
+    uint32_t *place; /* [classes] of a class among them, ascending, or RF_NOT_HELD; NULL:
+                      * every class is there */
     void *prepared;
 } rf_method_state;
 
@@ -71,7 +82,13 @@ size_t rf_dim_size(const rf_method_state *s, rf_dim dim); /* SIZE_MAX: any */
 rf_status rf_method_state_room(rf_method_state *s, size_t i, size_t n0, size_t n1,
                                rf_error *err);
 
-/* An array is one piece of memory; in a block, one piece per class. */
+/* The place of a class in the block, or RF_NOT_HELD. */
+static inline size_t rf_method_state_place(const rf_method_state *s, size_t class_index)
+{
+    return s->place ? s->place[class_index] : class_index;
+}
+
+/* An array is one piece of memory; in a block, one piece per class held. */
 size_t rf_method_state_pieces(const rf_method_state *s, size_t i);
 float *rf_method_state_piece(const rf_method_state *s, size_t i, size_t piece,
                              size_t *floats);

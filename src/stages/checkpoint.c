@@ -252,6 +252,15 @@ static void heads_name(char name[64], size_t from)
     snprintf(name, 64, "heads-%zu.ckpt", from);
 }
 
+/* Floats that the first n classes of a part have learnt. */
+static size_t learnt_floats(const rf_fit_part *part, size_t n)
+{
+    size_t heads = 0;
+    for (size_t i = 0; i < n; i++)
+        heads += !part->has || part->has[i];
+    return heads * part->floats;
+}
+
 rf_status rf_checkpoint_save_part(rf_checkpoint *c, const rf_fit_part *part,
                                   rf_error *err)
 {
@@ -260,7 +269,7 @@ rf_status rf_checkpoint_save_part(rf_checkpoint *c, const rf_fit_part *part,
     char name[64];
     heads_name(name, part->from);
     const rf_section sections[2] = {
-        floats_section("heads", part->learnt, part->n * part->floats),
+        floats_section("heads", part->learnt, learnt_floats(part, part->n)),
         floats_section("reports", (const float *)(const void *)part->reports,
                        part->n * REPORT_FLOATS)};
     json_t *json =
@@ -293,7 +302,7 @@ rf_status rf_checkpoint_load_part(rf_checkpoint *c, rf_fit_part *part, rf_error 
                      file.file.name, range[1], range[0], most, part->from);
     if (st == RF_OK) {
         count = (size_t)range[1];
-        st = read_floats(&file, "heads", part->learnt, count * part->floats, err);
+        st = read_floats(&file, "heads", part->learnt, learnt_floats(part, count), err);
     }
     if (st == RF_OK)
         st = read_floats(&file, "reports", (float *)(void *)part->reports,

@@ -365,7 +365,7 @@ JS
     run "$rf" inspect m.rf
     [ "$status" -eq 0 ]
     echo "$output"
-    has "$output" "m.rf, 0.5 MB ($(wc -c <m.rf) bytes)"
+    has "$output" "m.rf, 0.3 MB ($(wc -c <m.rf) bytes)"
     has "$output" "made by    ringfence "
     has "$output" "tests/golden/tiny/encoder, contained"
     has "$output" "2 layers of width 32, 2 fine-tuned"

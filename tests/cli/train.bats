@@ -20,7 +20,7 @@ setup() {
     has "$complaint" "known texts called open "
     has "$complaint" "open texts let in "
     has "$complaint" "more would help most"
-    has "$complaint" "m.rf: 0.5 MB, trained in "
+    has "$complaint" "m.rf: 0.1 MB, trained in "
     [[ "$complaint" != *warning* ]]
     # it has learnt the four classes, and knows what it has not learnt
     { tail -n +2 data.tsv | cut -f1; unlabelled; } >texts

@@ -95,6 +95,35 @@ static void parts_in_any_order_do_not_change_a_bit(void **state)
     blobs_release(&b);
 }
 
+/* Whether some classes have a head or none: nothing was measured of the others. */
+static void classes_without_a_head_have_no_figures(void **state)
+{
+    (void)state;
+    blobs b;
+    blobs_make(&b, UNEVEN, uneven, 1.0f);
+    rf_settings o = quick_options();
+    for (size_t trained = 0; trained <= UNEVEN; trained++) {
+        bool untrained[UNEVEN];
+        rf_class_report reports[UNEVEN] = {{0}};
+        rf_heads heads;
+        rf_team *team = team_of(2);
+        for (size_t c = 0; c < UNEVEN; c++)
+            untrained[c] = c >= trained;
+        rf_fit with = b.problem;
+        with.untrained = untrained;
+        assert_int_equal(rf_heads_init(&heads, WIDTH, UNEVEN, NULL), RF_OK);
+        assert_int_equal(train_range(&heads, &with, &o, 0, UNEVEN, team, reports, NULL),
+                         RF_OK);
+        for (size_t c = 0; c < UNEVEN; c++)
+            assert_true(c < trained ? reports[c].recall >= 0.0f
+                                    : reports[c].recall == -1.0f &&
+                                          reports[c].dev_recall == -1.0f);
+        rf_method_state_release(&heads);
+        rf_team_free(team);
+    }
+    blobs_release(&b);
+}
+
 /* The same texts with the classes renumbered: a head depends on its label only. */
 static void class_numbers_do_not_change_a_bit(void **state)
 {
@@ -516,6 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(parts_in_any_order_do_not_change_a_bit),
+        cmocka_unit_test(classes_without_a_head_have_no_figures),
         cmocka_unit_test(class_numbers_do_not_change_a_bit),
         cmocka_unit_test(each_option_changes_the_head),
         cmocka_unit_test(training_takes_the_documented_steps),

@@ -37,8 +37,8 @@ static int tear_down(void **state)
 
 /* ---- A model with heads and without ------------------------------------------------ */
 
-/* One class has a full head, three a part of it, three have none. */
-static const size_t sizes[CLASSES] = {101, 60, 12, 5, 52, 3, 51};
+/* One class has a full head, four a part of it, two have none. */
+static const size_t sizes[CLASSES] = {101, 60, 12, 5, 52, 53, 51};
 
 static rf_dataset *make_data(void)
 {
@@ -127,11 +127,7 @@ static void save(const rf_model *m)
 
 static bool has_head(const rf_model *m, size_t c)
 {
-    const rf_head head = rf_head_at(&m->state, c);
-    for (size_t i = 0; i < RF_HEAD_2; i++)
-        if (head.w3[i] != 0.0f)
-            return true;
-    return false;
+    return rf_method_state_place(&m->state, c) != RF_NOT_HELD;
 }
 
 static void threads_change_nothing(void **state)
@@ -349,7 +345,7 @@ static void bad_numbers_are_refused(void **state)
     static const float counts[] = {0.0f, -50.0f, 49.0f, 51.0f, 49.5f, 3e9f, 1e38f};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (size_t c = 0; c < 2; c++) /* both classes keep 50 texts */
-            refuse_number("open.prior.counts", c, counts[i], "prior.counts", "220 rows");
+            refuse_number("open.prior.counts", c, counts[i], "prior.counts", "267 rows");
     static const float shares[] = {-0.01f, 1.01f, -1e30f, 1e30f};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
         refuse_number("open.share", i % CLASSES, shares[i], "share", "wanted 0 to 1");
@@ -404,6 +400,144 @@ static void bad_shapes_are_refused(void **state)
         }
 }
 
+/* The tensors of the heads: a row for every class, zeroes where there is no head, and all
+ * in single precision. */
+static const char *const head_tensors[RF_HEAD_PARTS] = {
+    "open.hidden1.weight", "open.hidden1.bias", "open.hidden2.weight",
+    "open.hidden2.bias",   "open.out.weight",   "open.out.bias"};
+
+static float half_of(const unsigned char *bytes)
+{
+    unsigned bits = bytes[0] | (unsigned)bytes[1] << 8, fraction = bits & 1023;
+    int exponent = (int)(bits >> 10 & 31);
+    double x = exponent ? ldexp(1.0 + fraction / 1024.0, exponent - 15)
+                        : ldexp(fraction / 1024.0, -14);
+    return (float)(bits >> 15 ? -x : x);
+}
+
+static float *as_every_class(const sealed *s, const rf_model *m, size_t part, size_t *n)
+{
+    size_t len, width = 1;
+    const unsigned char *bytes = sealed_tensor(s, head_tensors[part], &len);
+    json_t *t = json_object_get(s->header, head_tensors[part]), *shape = json_array();
+    assert_non_null(bytes);
+    bool half = strcmp(json_string_value(json_object_get(t, "dtype")), "F16") == 0;
+    assert_int_equal(half, part % 2 == 0 && part < 4);
+    json_array_append_new(shape, json_integer(CLASSES));
+    for (size_t d = 1; d < json_array_size(json_object_get(t, "shape")); d++) {
+        json_t *size = json_array_get(json_object_get(t, "shape"), d);
+        width *= (size_t)json_integer_value(size);
+        json_array_append(shape, size);
+    }
+    json_object_set_new(t, "shape", shape);
+    json_object_set_new(t, "dtype", json_string("F32"));
+    *n = CLASSES * width;
+    float *all = calloc(*n, sizeof *all);
+    for (size_t c = 0, at = 0; c < CLASSES; c++) {
+        for (size_t i = 0; i < width && has_head(m, c); i++, at++)
+            if (half)
+                all[c * width + i] = half_of(bytes + 2 * at);
+            else
+                memcpy(&all[c * width + i], bytes + 4 * at, sizeof *all);
+    }
+    return all;
+}
+
+/* The tensors of half precision become larger, so they move to the start. */
+static void make_older(sealed *s, const rf_model *m)
+{
+    size_t n[RF_HEAD_PARTS], end = 0, most = s->n_data;
+    float *all[RF_HEAD_PARTS];
+    for (size_t i = 0; i < RF_HEAD_PARTS; i++) {
+        all[i] = as_every_class(s, m, i, &n[i]);
+        most += n[i] * sizeof(float);
+    }
+    unsigned char *data = malloc(most);
+    for (size_t at = 0, round = 0; round < 2 || at < s->n_data; round++) {
+        const char *name;
+        json_t *t = NULL;
+        size_t part = round < 2 ? 2 * round : RF_HEAD_PARTS, len = 0;
+        if (round < 2) {
+            t = json_object_get(s->header, head_tensors[part]);
+        } else {
+            json_object_foreach(s->header, name, t)
+            {
+                const unsigned char *from = sealed_tensor(s, name, &len);
+                if (from == s->data + at && len > 0 && strcmp(name, "__metadata__") != 0)
+                    break;
+            }
+            assert_non_null(t);
+            for (size_t i = 0; i < RF_HEAD_PARTS; i++)
+                if (strcmp(name, head_tensors[i]) == 0)
+                    part = i;
+            at += len;
+            if (part == 0 || part == 2)
+                continue; /* moved; its place is still needed to find the next */
+        }
+        size_t bytes = part < RF_HEAD_PARTS ? n[part] * sizeof(float) : len;
+        memcpy(data + end, part < RF_HEAD_PARTS ? (void *)all[part] : s->data + at - len,
+               bytes);
+        size_t start = end;
+        end += bytes;
+        json_object_set_new(t, "new_offsets",
+                            json_pack("[I, I]", (json_int_t)start, (json_int_t)end));
+    }
+    const char *name;
+    json_t *t;
+    json_object_foreach(s->header, name, t)
+    {
+        if (!json_object_get(t, "new_offsets"))
+            continue;
+        json_object_set(t, "data_offsets", json_object_get(t, "new_offsets"));
+        json_object_del(t, "new_offsets");
+    }
+    for (size_t i = 0; i < RF_HEAD_PARTS; i++)
+        free(all[i]);
+    free(s->data);
+    s->data = data;
+    s->n_data = end;
+}
+
+/* Older files have heads for all classes, in single precision. */
+static void older_heads_load(void **state)
+{
+    (void)state;
+    rf_error err = {0};
+    rf_dataset *data = make_data();
+    rf_train_options o = quick("ans");
+    rf_model *m = train(data, &o);
+    sealed s;
+    size_t new_len, len;
+    save(m);
+    char *want = scratch_read(path, &new_len);
+    take_saved_apart(&s);
+    make_older(&s, m);
+    put_saved_together(&s);
+    sealed_release(&s);
+    free(scratch_read(path, &len));
+    assert_true(len > 2 * new_len);
+    rf_model *old = rf_model_load(path, &err);
+    if (!old)
+        fail_msg("%s", err.msg);
+    assert_same_model(m, old);
+    save(old); /* as it would be written now */
+    char *got = scratch_read(path, &len);
+    assert_int_equal(len, new_len);
+    assert_memory_equal(got, want, len);
+    /* Weights that half precision cannot hold stay as they are. */
+    rf_head_at(&old->state, 0).w1[0] += 0x1p-30f;
+    save(old);
+    rf_model *exact = rf_model_load(path, &err);
+    assert_non_null(exact);
+    assert_same_model(old, exact);
+    rf_model_free(exact);
+    rf_model_free(old);
+    rf_model_free(m);
+    free(got);
+    free(want);
+    rf_dataset_free(data);
+}
+
 /* Up to version 0.1 "ans" was heads alone. Such a file answers as "heads", and stays that
  * when it is saved again. */
 static void files_of_version_0_1_load_as_heads(void **state)
@@ -452,6 +586,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_gives_the_same_margins, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_numbers_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_shapes_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(older_heads_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_of_version_0_1_load_as_heads, set_up,
                                         tear_down),
     };

@@ -369,7 +369,7 @@ static rf_lab_options make_lab(const place *p, char data[RF_PATH_MAX],
     scratch_path(data, p->dir, "data");
     scratch_path(set, data, "toy");
     assert_int_equal(rf_dir_make(set, &err), RF_OK);
-    write_part(set, "train.tsv", 14, 1);
+    write_part(set, "train.tsv", 60, 1); /* enough for heads */
     write_part(set, "dev.tsv", 4, 2);
     write_part(set, "test.tsv", 6, 3);
     rf_lab_options o = rf_lab_options_default();
@@ -418,7 +418,7 @@ static void maps_of_heads(void **state)
     assert_has(a, "Heads of <span class=\"t\">toy</span>, 50&nbsp;% known, seed 2;");
     assert_has(a, "of 6 texts of the class, ");
     assert_has(a, "of 18 open texts and ");
-    assert_int_equal(count(a, "\"a synthetic negative\","), 3 * 14);
+    assert_int_equal(count(a, "\"a synthetic negative\","), 3 * 60);
     assert_has_not(a, "<thank>");
     assert_has(a, "It contains texts of a test set");
     assert_true(lines > 0);

@@ -176,7 +176,7 @@ static learnt learn(bench *b, const rf_fold_plan *plan, size_t fold)
     const rf_config *c = &m->encoder->config;
     append(&l, now.block, layers * (4 * c->width * c->width + 2 * c->width * c->inner));
     append(&l, m->known.block, m->known.floats);
-    append(&l, m->state.block, m->classes * rf_head_floats(m->state.width));
+    append(&l, m->state.block, m->state.held * rf_head_floats(m->state.width));
     rf_upper_layers_release(&now);
     rf_fold_end(&f);
     return l;

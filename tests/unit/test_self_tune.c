@@ -321,7 +321,7 @@ static void settings_do_not_depend_on_threads_and_read_back(void **state)
     assert_non_null(taken);
     assert_true(json_equal(tuned->settings, taken->settings));
     assert_memory_equal(tuned->state.block, taken->state.block,
-                        tuned->classes * rf_head_floats(tuned->state.width) *
+                        tuned->state.held * rf_head_floats(tuned->state.width) *
                             sizeof(float));
     json_t *root = rf_json_object(one, strlen(one), "one", &err);
     json_t *tuning = json_object_get(root, "tuning");

@@ -55,7 +55,7 @@ static rf_model *train(const rf_dataset *data, const rf_train_options *o)
 
 static bool same_numbers(const rf_model *a, const rf_model *b)
 {
-    size_t heads = a->classes * rf_head_floats(a->state.width);
+    size_t heads = a->state.held * rf_head_floats(a->state.width);
     return a->known.floats == b->known.floats &&
            memcmp(a->known.block, b->known.block, a->known.floats * sizeof(float)) == 0 &&
            memcmp(a->state.block, b->state.block, heads * sizeof(float)) == 0 &&
@@ -208,7 +208,7 @@ static void each_switch_changes_the_heads_only(void **state)
         rf_train_options o = base;
         o.settings = switches[i];
         rf_model *m = train(data, &o);
-        size_t heads = m->classes * rf_head_floats(m->state.width) * sizeof(float);
+        size_t heads = m->state.held * rf_head_floats(m->state.width) * sizeof(float);
         assert_memory_equal(m->known.block, want->known.block,
                             m->known.floats * sizeof(float));
         assert_memory_not_equal(m->state.block, want->state.block, heads);

@@ -147,8 +147,11 @@ static bool same_prior(const rf_model *a, size_t c, const rf_model *b, size_t k)
 
 static bool same_head(const rf_model *a, size_t c, const rf_model *b, size_t k)
 {
-    size_t n = a->state.class_floats;
-    return memcmp(a->state.block + c * n, b->state.block + k * n, n * sizeof(float)) == 0;
+    size_t n = a->state.class_floats, i = rf_method_state_place(&a->state, c),
+           j = rf_method_state_place(&b->state, k);
+    if (i == RF_NOT_HELD || j == RF_NOT_HELD)
+        return i == j;
+    return memcmp(a->state.block + i * n, b->state.block + j * n, n * sizeof(float)) == 0;
 }
 
 /* ---- What stays -------------------------------------------------------------------- */
