@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define OWN_OPTIONS 6
+#define OWN_OPTIONS 7
 #define SHOWN_CLASSES 20
 #define SHOWN_CONFUSIONS 10
 #define SHOWN_NAME 40 /* characters of a label in the table */
@@ -333,6 +333,7 @@ static int run_eval(const command *self, int argc, char **argv)
              "f1-known, f1-open, f1-tested, auroc, mcc. Can be repeated, or several "
              "with commas."},
         PRECISION_OPTION(&precision),
+        ALL_HEADS_OPTION(&o.all_heads),
         {.name = "threads",
          .kind = OPTION_SIZE,
          .value = &o.threads,

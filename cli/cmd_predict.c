@@ -26,6 +26,7 @@ typedef struct predict_request {
     float fence;
     size_t threads;
     int precision; /* as chosen */
+    bool all_heads;
 } predict_request;
 
 typedef struct predict_stream {
@@ -42,7 +43,7 @@ typedef struct predict_stream {
 
 /* ---- Options ----------------------------------------------------------------------- */
 
-#define OWN_OPTIONS 10
+#define OWN_OPTIONS 11
 #define PREDICT_OPTIONS (OWN_OPTIONS + DATA_OPTIONS)
 
 /* Sets the defaults in r and lists the options that fill it. */
@@ -98,6 +99,7 @@ static void list_options(predict_request *r, option out[PREDICT_OPTIONS])
          .least = -(double)RF_MAX_FENCE,
          .most = (double)RF_MAX_FENCE},
         PRECISION_OPTION(&r->precision),
+        ALL_HEADS_OPTION(&r->all_heads),
         {.name = "threads",
          .kind = OPTION_SIZE,
          .value = &r->threads,
@@ -316,6 +318,7 @@ static rf_status answer_texts(predict_stream *s, const predict_request *r, rf_er
     rf_session_options o = rf_session_options_default();
     o.threads = r->threads;
     o.precision = precision_of(r->precision);
+    o.all_heads = r->all_heads;
     s->session = rf_session_open(s->model, &o, err);
     if (!s->session)
         return err->code;

@@ -41,6 +41,7 @@ static const option options[] = {
      .min = 1,
      .max = RF_MAX_THREADS},
     PRECISION_OPTION(&precision),
+    ALL_HEADS_OPTION(&o.all_heads),
     {.name = "batch-tokens",
      .kind = OPTION_SIZE,
      .value = &o.batch_tokens,

@@ -80,6 +80,14 @@ extern const char *const precision_choices[];
         .choices = precision_choices                                                     \
     }
 
+/* --all-heads of the same commands: a bool. */
+#define ALL_HEADS_OPTION(flag)                                                           \
+    {                                                                                    \
+        .name = "all-heads", .kind = OPTION_FLAG, .value = (flag),                       \
+        .help = "Ask the networks of all classes about every text, not only the few "    \
+                "that might decide the answer. Slow with many classes; for comparison."  \
+    }
+
 static inline rf_precision precision_of(int choice)
 {
     return choice ? RF_PRECISION_INT8 : RF_PRECISION_FP32;

@@ -231,6 +231,8 @@ typedef struct rf_session_options {
     size_t struct_size;
     size_t threads; /* 0: one per CPU we may use */
     rf_precision precision;
+    bool all_heads; /* ask every class's network, not only those that might decide the
+                     * answer (docs/MODEL.md, "Many classes") */
 } rf_session_options;
 
 RF_API void rf_session_options_init(rf_session_options *options, size_t struct_size);

@@ -109,8 +109,8 @@ static rf_status test_model(lab *l, const rf_model *m, const rf_experiment *t,
     rf_status st = all.ranked ? rf_evaluation_init(e, m->classes, n, l->err)
                               : rf_fail_nomem(l->err, n * sizeof *all.ranked, "margins");
     if (st == RF_OK)
-        st = rf_judge_all(m, t->stage1.z[RF_LAB_TEST], n, l->context.team, count_answers,
-                          &all, l->err);
+        st = rf_judge_all(m, t->stage1.z[RF_LAB_TEST], n, false, l->context.team,
+                          count_answers, &all, l->err);
     if (st == RF_OK)
         st = rf_ranking_make(ranking, all.ranked, n, m->classes, l->err);
     if (st == RF_OK)

@@ -299,6 +299,7 @@ static rf_status service_init(service *s, rf_error *err)
     rf_session_options session = rf_session_options_default();
     session.threads = o->threads;
     session.precision = o->precision;
+    session.all_heads = o->all_heads;
     s->queue = queue_new(o->queue, err);
     s->models = s->queue ? model_slot_new(o->model, o->workers, &session, err) : NULL;
     s->deadlines = s->models ? conn_deadlines_new(&limits, err) : NULL;

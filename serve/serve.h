@@ -21,6 +21,7 @@ typedef struct serve_options {
 
     size_t workers, threads; /* threads: per worker; 0: by CPUs */
     rf_precision precision;
+    bool all_heads;
     size_t batch_tokens; /* 0: by threads */
 
     size_t queue; /* texts waiting */

@@ -12,6 +12,8 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +26,8 @@
  * texts of a class and those of others. */
 #define FIRST_FENCE (0.4f * RF_PRIOR_UNIT)
 
-#define SCALED_ROWS 600 /* training rows by which the heads are scaled */
+#define MOST_SHARE 0.99f /* a file may say 1 */
+#define SCALED_ROWS 600  /* training rows by which the heads are scaled */
 
 /* LEVEL: the mean margins of heads as they were trained, on texts of their own class and
  * of others, by which all heads are scaled. */
@@ -271,7 +274,8 @@ static void release(rf_method_state *state)
 static size_t scratch_of(const rf_method_state *state)
 {
     size_t prior = rf_prior_scratch(state->width) + RF_JUDGE_ROWS * (state->classes + 1);
-    return prior > RF_SCORE_SCRATCH ? prior : RF_SCORE_SCRATCH;
+    size_t head = RF_SCORE_SCRATCH + RF_JUDGE_ROWS * state->width;
+    return prior > head ? prior : head;
 }
 
 static void score_prior(const rf_method_state *state, const float *z, size_t n,
@@ -293,6 +297,36 @@ static void add_head(const rf_method_state *state, size_t fence, const float *z,
                         g, 1);
         for (size_t i = 0; i < some; i++)
             margins[(from + i) * state->classes + fence] += g[i];
+    }
+}
+
+static_assert(RF_JUDGE_ROWS <= RF_SCORE_ROWS, "rows of a block fit the scratch");
+
+static void add_head_to_rows(const rf_method_state *state, size_t fence, const float *z,
+                             const uint32_t *rows, size_t n, float *margins,
+                             float *scratch)
+{
+    const rf_head head = rf_head_at(state, fence);
+    float *h1 = scratch, *h2 = h1 + RF_SCORE_ROWS * RF_HEAD_1, g[RF_SCORE_ROWS];
+    float *picked = scratch + RF_SCORE_SCRATCH;
+    for (size_t i = 0; i < n; i++)
+        memcpy(picked + i * state->width, z + rows[i] * state->width,
+               state->width * sizeof *picked);
+    rf_head_forward(&head, state->width, picked, n, NULL, h1, h2, g, 1);
+    for (size_t i = 0; i < n; i++)
+        margins[rows[i] * state->classes + fence] += g[i];
+}
+
+/* base = (1 - share) prior + fence. A head that agrees with the prior adds share prior.
+ * Older files do not say what the fence is; then it is taken to be where fences start. */
+static void hope_for_heads(const rf_method_state *state, const float *base, float *hopes)
+{
+    const float *share = state->arrays[SHARE].data;
+    const float *fences = rf_prior_fences(state, PRIOR);
+    for (size_t c = 0; c < state->classes; c++) {
+        float fence = fences ? fences[c] : -FIRST_FENCE;
+        float rest = share[c] < MOST_SHARE ? 1.0f - share[c] : 1.0f - MOST_SHARE;
+        hopes[c] = share[c] > 0.0f ? (base[c] - fence) / rest + fence : -INFINITY;
     }
 }
 
@@ -347,6 +381,8 @@ const rf_method rf_method_ans = {
     .scratch = scratch_of,
     .base = score_prior,
     .score = add_head,
+    .hope = hope_for_heads,
+    .score_rows = add_head_to_rows,
     .move_fence = move_fence,
     .view_width = RF_HEAD_2,
     .view = view_fence,

@@ -63,6 +63,8 @@ float rf_prior_fence_of(const rf_method_state *state, size_t first, size_t class
 rf_status rf_prior_fence(const rf_method_state *state, size_t first, float *fence,
                          bool *known, rf_error *err);
 
+const float *rf_prior_fences(const rf_method_state *state, size_t first); /* or NULL */
+
 /* Multiplies the scores of a class, or adds to them. */
 void rf_prior_scale(rf_method_state *state, size_t first, size_t class_index,
                     float factor);

@@ -623,6 +623,11 @@ rf_status rf_prior_fit_within(rf_method_state *state, size_t first, const rf_fit
     return st;
 }
 
+const float *rf_prior_fences(const rf_method_state *state, size_t first)
+{
+    return rf_prior_array(state, first, RF_PRIOR_FENCE);
+}
+
 void rf_prior_scale(rf_method_state *state, size_t first, size_t c, float factor)
 {
     size_t d = state->width;

@@ -107,7 +107,11 @@ void rf_judge_rows(rf_judge *out, const rf_model *m, const float *features, size
     j.n_tasks = j.row_groups * (by_fence ? m->classes : 1);
     if (m->method->base)
         rf_team_run(team, run_base_tasks, &j);
-    rf_team_run(team, run_judge_tasks, &j);
+    if (!out->all_fences && rf_shortlist_wanted(m))
+        rf_shortlist_run(&out->shortlist, m, features, n, out->margins, out->scratch,
+                         out->scratch_size, team);
+    else
+        rf_team_run(team, run_judge_tasks, &j);
     for (size_t i = 0; by_fence && i < n; i++)
         judge_margins(&j, i);
 }
@@ -137,8 +141,14 @@ rf_status rf_judge_init(rf_judge *j, const rf_model *m, size_t most, size_t thre
     j->margins = rf_floats_new(j->max_rows * classes);
     j->verdicts = calloc(j->max_rows, sizeof *j->verdicts);
     j->scratch = rf_floats_new(threads * j->scratch_size);
-    if (j->probabilities && j->margins && j->verdicts && j->scratch)
-        return RF_OK;
+    if (j->probabilities && j->margins && j->verdicts && j->scratch) {
+        rf_status st = RF_OK;
+        if (rf_shortlist_wanted(m))
+            st = rf_shortlist_init(&j->shortlist, m, j->max_rows, threads, err);
+        if (st != RF_OK)
+            rf_judge_release(j);
+        return st;
+    }
     size_t floats = j->max_rows * 2 * classes + threads * j->scratch_size;
     rf_judge_release(j);
     return rf_fail_nomem(err, floats * sizeof(float), "a block of answers");
@@ -150,16 +160,19 @@ void rf_judge_release(rf_judge *j)
     free(j->margins);
     free(j->verdicts);
     free(j->scratch);
+    rf_shortlist_release(&j->shortlist);
     *j = (rf_judge){0};
 }
 
-rf_status rf_judge_all(const rf_model *m, const float *features, size_t n, rf_team *team,
-                       rf_block_seen seen, void *user, rf_error *err)
+rf_status rf_judge_all(const rf_model *m, const float *features, size_t n,
+                       bool all_fences, rf_team *team, rf_block_seen seen, void *user,
+                       rf_error *err)
 {
     rf_judge j;
     rf_status st = rf_judge_init(&j, m, n, rf_team_size(team), err);
     if (st != RF_OK)
         return st;
+    j.all_fences = all_fences;
     for (size_t from = 0; from < n; from += j.max_rows) {
         size_t some = n - from < j.max_rows ? n - from : j.max_rows;
         rf_judge_rows(&j, m, features + from * m->known.width, some, team);

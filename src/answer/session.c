@@ -240,8 +240,10 @@ rf_session *rf_session_open(const rf_model *model, const rf_session_options *opt
     rf_embedder_set_spelling(s->embedder, model->spelling);
     rf_embedder_set_block_sink(s->embedder, decide_block, s);
     if (rf_judge_init(&s->judge, model, SIZE_MAX,
-                      rf_team_size(rf_embedder_team(s->embedder)), err) == RF_OK)
+                      rf_team_size(rf_embedder_team(s->embedder)), err) == RF_OK) {
+        s->judge.all_fences = own.all_heads;
         return s;
+    }
 fail:
     rf_session_free(s);
     return NULL;

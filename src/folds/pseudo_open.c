@@ -261,7 +261,7 @@ static void fill_outcomes(void *user, const rf_judge *j, size_t from, size_t n)
 rf_status rf_outcomes_judge(const rf_model *m, const float *z, size_t n, rf_team *team,
                             rf_outcome *out, rf_error *err)
 {
-    return rf_judge_all(m, z, n, team, fill_outcomes, out, err);
+    return rf_judge_all(m, z, n, false, team, fill_outcomes, out, err);
 }
 
 static rf_status collect_outcomes(const rf_fold *f, rf_outcomes *out)

@@ -182,6 +182,13 @@ typedef struct rf_method {
      * softmax gives probabilities (model/calibration.h). */
     void (*score)(const rf_method_state *state, size_t fence, const float *z, size_t n,
                   float *margins, float *scratch);
+    /* Both or neither, with base: score for the fences that matter (answer/shortlist.h).
+     * hope: from the base of one row [classes] what each margin would be if its score
+     * agreed with it, -INFINITY for fences whose score adds nothing. score_rows: as
+     * score, for n rows out of z, at most RF_JUDGE_ROWS. */
+    void (*hope)(const rf_method_state *state, const float *base, float *hopes);
+    void (*score_rows)(const rf_method_state *state, size_t fence, const float *z,
+                       const uint32_t *rows, size_t n, float *margins, float *scratch);
 
     /* Adds to all margins of a fence; only with score. NULL: fences cannot move. */
     void (*move_fence)(rf_method_state *state, size_t fence, float offset);

@@ -35,7 +35,7 @@ rf_status rf_fence_margins(const rf_model *m, const float *z, size_t n, rf_team 
                            float *margins, uint32_t *classes, rf_error *err)
 {
     largest_margins w = {margins, classes};
-    return rf_judge_all(m, z, n, team, copy_largest, &w, err);
+    return rf_judge_all(m, z, n, false, team, copy_largest, &w, err);
 }
 
 static void copy_all(void *user, const rf_judge *j, size_t from, size_t n)
@@ -47,7 +47,7 @@ static void copy_all(void *user, const rf_judge *j, size_t from, size_t n)
 rf_status rf_fence_all_margins(const rf_model *m, const float *z, size_t n, rf_team *team,
                                float *margins, rf_error *err)
 {
-    return rf_judge_all(m, z, n, team, copy_all, margins, err);
+    return rf_judge_all(m, z, n, false, team, copy_all, margins, err);
 }
 
 float rf_fence_loosening(float *margins, size_t n, double share)

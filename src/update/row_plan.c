@@ -251,7 +251,7 @@ rf_status rf_update_find_accepting(rf_updating *u)
         memcpy(z + i * d, u->t.train.z + rows[i] * d, d * sizeof *z);
     accepting a = {u, rows};
     if (st == RF_OK && n > 0)
-        st = rf_judge_all(u->old, z, n, u->t.team, mark_accepting, &a, u->err);
+        st = rf_judge_all(u->old, z, n, true, u->t.team, mark_accepting, &a, u->err);
     free(z);
     free(rows);
     return st;

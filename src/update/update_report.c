@@ -208,9 +208,10 @@ static rf_status answer_twice(const rf_updating *u, const float *z, size_t n,
                               size_t *before, size_t *after)
 {
     answers old = {u->old, before}, new = {u->t.model, after};
-    rf_status st = rf_judge_all(old.m, z, n, u->t.team, note_answers, &old, u->err);
+    rf_status st =
+        rf_judge_all(old.m, z, n, false, u->t.team, note_answers, &old, u->err);
     if (st == RF_OK)
-        st = rf_judge_all(new.m, z, n, u->t.team, note_answers, &new, u->err);
+        st = rf_judge_all(new.m, z, n, false, u->t.team, note_answers, &new, u->err);
     for (size_t i = 0; i < n && st == RF_OK; i++)
         if (before[i] != RF_OPEN) {
             uint32_t now = rf_update_became(u, before[i]);

@@ -10,7 +10,7 @@
 #include "ans/ans.h"
 
 #define WIDTH 16
-#define MOST_CLASSES 8
+#define MOST_CLASSES 20
 
 typedef struct blobs {
     size_t classes, rows;
