@@ -289,9 +289,11 @@ static rf_status load(rf_encoder *e, const rf_weights *upper, size_t tuned, rf_e
         if (i == c->layers - tuned)
             l.weights = upper;
         st = load_layer(&l, i);
+        /* Packed weights are not needed in the file; words are paged in again when used.
+         */
+        rf_mapping_forget(&l.weights->file->mapping, 0, l.weights->file->mapping.len);
     }
     free(l.rows);
-    /* Packed weights are not needed in the file; words are paged in again when used. */
     rf_mapping_forget(&e->weights.file->mapping, 0, e->weights.file->mapping.len);
     return st;
 }

@@ -106,6 +106,10 @@ static void check_tensors(void *arg, size_t member, size_t members)
         const rf_tensor *t = &c->file->tensors[i];
         char hex[RF_SHA256_HEX];
         tensor_sha256(t, hex);
+        /* What is read for its checksum need not stay in memory until it is used. */
+        if (c->file->mapping.data)
+            rf_mapping_forget(&c->file->mapping, t->offset,
+                              t->count * rf_dtype_size(t->dtype));
         if (strcmp(hex, json_string_value(json_object_get(c->sums, t->name))) == 0)
             continue;
         size_t first = atomic_load(&c->bad);
