@@ -211,6 +211,8 @@ static rf_status fit_both(rf_method_state *state, const rf_fit *in, rf_error *er
     rf_status st = fit_heads(state, in, NULL, err);
     if (st == RF_OK)
         st = rf_prior_fit(state, PRIOR, in, err);
+    if (st == RF_OK)
+        rf_prior_round(state, PRIOR);
     for (size_t c = 0; c < in->classes && st == RF_OK; c++)
         scale_prior(state, c, -FIRST_FENCE);
     return st;
@@ -225,6 +227,8 @@ static rf_status update_both(rf_method_state *state, const rf_fit *in, rf_fit_up
         st = fit_heads(state, in, u, err);
     if (st == RF_OK)
         st = rf_prior_update(state, PRIOR, in, u, err);
+    if (st == RF_OK)
+        rf_prior_round(state, PRIOR);
     u->fence = fence + FIRST_FENCE;
     for (size_t c = 0; c < in->classes && st == RF_OK; c++) {
         bool anew = u->from[c] == RF_FIT_ANEW;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "num/panels.h"
 #include "num/train.h"
+#include "num/vectors.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -87,12 +88,7 @@ rf_status rf_heads_init(rf_heads *h, size_t width, size_t classes, rf_error *err
 
 static bool round_to_half(float *x, size_t n)
 {
-    uint16_t half[256];
-    for (size_t i = 0, some; i < n; i += some) {
-        some = n - i < 256 ? n - i : 256;
-        rf_train_kernels()->narrow_f16(half, x + i, some);
-        rf_kernels()->widen_f16(x + i, half, some);
-    }
+    rf_to_half(x, x, n);
     return rf_kernels()->all_finite(x, n);
 }
 

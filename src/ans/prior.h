@@ -57,6 +57,9 @@ rf_status rf_prior_fit(rf_method_state *state, size_t first, const rf_fit *in,
 rf_status rf_prior_update(rf_method_state *state, size_t first, const rf_fit *in,
                           rf_fit_update *u, rf_error *err);
 
+/* Rounds the kept texts to half precision, as files store them. */
+void rf_prior_round(rf_method_state *state, size_t first);
+
 /* What rf_prior_add added to a class, and to a typical one: the median. If the state is
  * too old to tell, *known is false and *fence as it was. */
 float rf_prior_fence_of(const rf_method_state *state, size_t first, size_t class_index);

@@ -628,6 +628,13 @@ const float *rf_prior_fences(const rf_method_state *state, size_t first)
     return rf_prior_array(state, first, RF_PRIOR_FENCE);
 }
 
+void rf_prior_round(rf_method_state *state, size_t first)
+{
+    float *texts = rf_prior_array(state, first, RF_PRIOR_TEXTS);
+    rf_to_half(texts, texts,
+               state->arrays[first + RF_PRIOR_TEXTS].shape[0] * state->width);
+}
+
 void rf_prior_scale(rf_method_state *state, size_t first, size_t c, float factor)
 {
     size_t d = state->width;

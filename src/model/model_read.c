@@ -139,18 +139,24 @@ static rf_status read_array(rf_model_reading *l, size_t i)
     if (i >= l->m->method->n_arrays - l->m->method->n_optional &&
         !rf_safetensors_find(&l->file->file, name))
         return RF_OK;
-    const rf_tensor *t = rf_container_find(l->file, name, RF_F32, a->rank, shape, l->err);
+    const rf_tensor *t = rf_safetensors_find(&l->file->file, name);
+    bool half = t && a->rank > 1 && t->dtype == RF_F16;
+    t = rf_container_find(l->file, name, half ? RF_F16 : RF_F32, a->rank, shape, l->err);
     if (!t)
         return RF_ERR_FORMAT;
     if (t->count == 0)
         return rf_fail(l->err, RF_ERR_FORMAT, t->offset,
                        "%s: tensor \"%s\" is empty, wanted some numbers", l->name, name);
-    if ((st = check_finite(l, name, t)) != RF_OK ||
-        (st = rf_method_state_room(state, i, t->shape[0], a->rank == 2 ? t->shape[1] : 1,
-                                   l->err)) != RF_OK)
+    st = rf_method_state_room(state, i, t->shape[0], a->rank == 2 ? t->shape[1] : 1,
+                              l->err);
+    if (st != RF_OK)
         return st;
-    memcpy(state->arrays[i].data, floats_of(t), t->count * sizeof(float));
-    return RF_OK;
+    float *to = state->arrays[i].data;
+    if (half)
+        rf_kernels()->widen_f16(to, (const uint16_t *)(const void *)t->data, t->count);
+    else
+        memcpy(to, floats_of(t), t->count * sizeof(float));
+    return rf_kernels()->all_finite(to, t->count) ? RF_OK : not_finite(l, name, t);
 }
 
 /* One of the method's own checks: its message gets the name of the file. */

@@ -57,6 +57,18 @@ static rf_status write_panels(const saving *s, const float *panels, size_t out, 
     return st;
 }
 
+static rf_status write_halves(const saving *s, const float *x, size_t n,
+                              rf_container_writer *w, rf_error *err)
+{
+    rf_status st = RF_OK;
+    for (size_t i = 0, some; i < n && st == RF_OK; i += some) {
+        some = n - i < s->room ? n - i : s->room;
+        s->kernels->narrow_f16(s->halves, x + i, some);
+        st = rf_container_put(w, s->halves, some * sizeof(uint16_t), err);
+    }
+    return st;
+}
+
 /* index: 0 is the first layer, 1 the second */
 static rf_status write_known(void *user, size_t index, rf_container_writer *w,
                              rf_error *err)
@@ -74,11 +86,12 @@ static rf_status write_array(void *user, size_t index, rf_container_writer *w,
     const saving *s = user;
     const rf_method_state *state = &s->m->state;
     const size_t *shape = state->arrays[index].shape;
-    bool panels = s->m->method->arrays[index].rank == 3;
+    bool panels = s->m->method->arrays[index].rank == 3, half = s->half[index];
     rf_status st = RF_OK;
     for (size_t i = 0, n; i < rf_method_state_pieces(state, index) && st == RF_OK; i++) {
         const float *x = rf_method_state_piece(state, index, i, &n);
-        st = panels ? write_panels(s, x, shape[1], shape[2], s->half[index], w, err)
+        st = panels ? write_panels(s, x, shape[1], shape[2], half, w, err)
+             : half ? write_halves(s, x, n, w, err)
                     : rf_container_put(w, x, n * sizeof *x, err);
     }
     return st;
@@ -184,8 +197,8 @@ static void add_floats(saving *s, const char *name, size_t n0, size_t n1,
     add_section(s, section);
 }
 
-/* Half precision holds all numbers of a method's array as they are. Heads are rounded to
- * it when they are trained, but those of older files are not. */
+/* Half precision holds all numbers of a method's array as they are. Heads and kept texts
+ * are rounded to it when they are made, but those of older files are not. */
 static bool fits_half(const saving *s, size_t index)
 {
     const rf_method_state *state = &s->m->state;
@@ -209,7 +222,7 @@ static void add_method(saving *s)
         const size_t *shape = s->m->state.arrays[i].shape;
         if (!s->m->state.arrays[i].data || shape[0] == 0)
             continue; /* optional, or no class has a head */
-        s->half[i] = method->arrays[i].rank == 3 && fits_half(s, i);
+        s->half[i] = method->arrays[i].rank > 1 && fits_half(s, i);
         rf_section section = {.dtype = s->half[i] ? RF_F16 : RF_F32,
                               .rank = method->arrays[i].rank,
                               .shape = {shape[0], shape[1], shape[2]},

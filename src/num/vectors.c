@@ -1,6 +1,9 @@
 /* vectors.c - small operations on rows of numbers */
 #include "num/vectors.h"
 
+#include "num/kernels.h"
+#include "num/train.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -95,6 +98,16 @@ double rf_log(double x)
         sum = sum * square + 1.0 / k;
     return (double)e * 0x1.62e42fefap-1 +
            ((double)e * 0x1.cf79abc9e3b3ap-40 + 2.0 * s * sum);
+}
+
+void rf_to_half(float *y, const float *x, size_t n)
+{
+    uint16_t half[256];
+    for (size_t i = 0, some; i < n; i += some) {
+        some = n - i < 256 ? n - i : 256;
+        rf_train_kernels()->narrow_f16(half, x + i, some);
+        rf_kernels()->widen_f16(y + i, half, some);
+    }
 }
 
 static int by_value(const void *a, const void *b)

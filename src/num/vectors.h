@@ -23,6 +23,10 @@ double rf_sigmoid(double x);
  * subnormal number. */
 double rf_log(double x);
 
+/* y = x rounded to half precision, to nearest even; too large becomes infinity. y may be
+ * x. */
+void rf_to_half(float *y, const float *x, size_t n);
+
 void rf_sort(float *x, size_t n); /* ascending */
 
 /* The q quantile (0 to 1) with linear interpolation, as in numpy. n > 0; sorts x. */

@@ -51,7 +51,7 @@ typedef struct rf_dim {
 
 /* An array that a method declares. Rank 3 is allowed only in a block: one matrix per
  * class, with a multiple of RF_PANEL rows; panels in memory (num/panels.h), rows in
- * files, there in half precision if that loses nothing. */
+ * files. Files have ranks 2 and 3 in half precision if that loses nothing. */
 typedef struct rf_method_array {
     const char *name;
     size_t rank; /* 1 to 3 */

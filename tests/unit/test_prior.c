@@ -348,6 +348,108 @@ static void odd_rows(void **state)
     }
 }
 
+/* ---- Many classes ------------------------------------------------------------------ */
+
+#define MANY 150
+#define KEPT(c) (1 + (c)*7 % 60) /* texts of a class; a few share their panels */
+
+static void random_unit(float *x, size_t n, uint64_t what, size_t i)
+{
+    blobs_draw(x, i % MOST_CLASSES, 3.0f, what, i);
+    rf_rows_normalise(x, x, 1, n);
+}
+
+/* ln of the mean similarity of t to the texts of class c, in double. */
+static double plain_log(const float *texts, size_t from, size_t n, const float *t)
+{
+    double sum = 0.0;
+    for (size_t i = from; i < from + n; i++) {
+        double dot = 0.0;
+        for (size_t j = 0; j < WIDTH; j++)
+            dot += (double)texts[i * WIDTH + j] * (double)t[j];
+        sum += exp((dot - 1.0) / 0.06);
+    }
+    return log((sum + 1e-9) / (double)n);
+}
+
+static int falling(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x < *y) - (*x > *y);
+}
+
+/* Of many classes the 64 that reach farthest without their texts are compared text by
+ * text, the others have one number for all: the mean over 32 texts and 32 classes. The
+ * formulas once more, in double; rotate is the unit matrix, the centre 0. */
+static void only_near_classes_are_compared(void **state)
+{
+    (void)state;
+    rf_method_state s = {.width = WIDTH, .classes = MANY};
+    size_t from[MANY + 1] = {0};
+    for (size_t c = 0; c < MANY; c++)
+        from[c + 1] = from[c] + KEPT(c);
+    const size_t shapes[RF_PRIOR_ARRAYS][2] = {
+        {WIDTH, 1},    {WIDTH, WIDTH}, {MANY, WIDTH},         {MANY, WIDTH},
+        {MANY, WIDTH}, {MANY, 1},      {from[MANY], WIDTH},   {MANY, 1},
+        {MANY, 1},     {2, WIDTH},     {RF_PRIOR_NUMBERS, 1}, {MANY, 1}};
+    for (size_t i = 0; i < RF_PRIOR_ARRAYS; i++) {
+        assert_int_equal(rf_method_state_room(&s, i, shapes[i][0], shapes[i][1], NULL),
+                         RF_OK);
+        memset(s.arrays[i].data, 0, shapes[i][0] * shapes[i][1] * sizeof(float));
+    }
+    float *texts = rf_prior_array(&s, 0, RF_PRIOR_TEXTS);
+    for (size_t j = 0; j < WIDTH; j++)
+        rf_prior_array(&s, 0, RF_PRIOR_ROTATE)[j * WIDTH + j] = 1.0f;
+    for (size_t i = 0; i < from[MANY]; i++)
+        random_unit(texts + i * WIDTH, WIDTH, 21, i);
+    for (size_t c = 0; c < MANY; c++) {
+        random_unit(rf_prior_array(&s, 0, RF_PRIOR_LINEAR) + c * WIDTH, WIDTH, 22, c);
+        rf_prior_array(&s, 0, RF_PRIOR_COUNTS)[c] = (float)KEPT(c);
+        rf_prior_array(&s, 0, RF_PRIOR_TEXTS_WEIGHT)[c] = 0.1f + 0.01f * (float)(c % 9);
+        rf_prior_array(&s, 0, RF_PRIOR_FENCE)[c] = -0.3f * (float)(c % 5);
+        rf_prior_array(&s, 0, RF_PRIOR_CONSTANT)[c] = -0.3f * (float)(c % 5);
+    }
+    double far = 0.0, n_far = 0.0;
+    for (size_t i = 0; i < 32; i++)
+        for (size_t k = 0; k < 32; k++) {
+            size_t text = i * from[MANY] / 32, c = k * MANY / 32;
+            if (text >= from[c] && text < from[c + 1])
+                continue;
+            far += plain_log(texts, from[c], KEPT(c), texts + text * WIDTH);
+            n_far += 1.0;
+        }
+    float z[40 * WIDTH];
+    for (size_t i = 0; i < 40; i++)
+        random_unit(z + i * WIDTH, WIDTH, 23, i);
+    float *got = score(&s, z, 40, 96), *alone = score(&s, z, 40, 1);
+    assert_memory_equal(got, alone, 40 * MANY * sizeof *got);
+    size_t compared = 0;
+    for (size_t i = 0; i < 40; i++) {
+        double place[MANY], reach[MANY], sorted[MANY];
+        for (size_t c = 0; c < MANY; c++) {
+            const float *linear = rf_prior_array(&s, 0, RF_PRIOR_LINEAR) + c * WIDTH;
+            double dot = 0.0, fence = -0.3 * (double)(c % 5);
+            for (size_t j = 0; j < WIDTH; j++)
+                dot += (double)linear[j] * (double)z[i * WIDTH + j];
+            place[c] = dot + fence;
+            reach[c] = sorted[c] = dot / (0.1 + 0.01 * (double)(c % 9));
+        }
+        qsort(sorted, MANY, sizeof *sorted, falling);
+        for (size_t c = 0; c < MANY; c++) {
+            bool near = reach[c] >= sorted[63];
+            double add =
+                near ? plain_log(texts, from[c], KEPT(c), z + i * WIDTH) : far / n_far;
+            float want = (float)(place[c] + (0.1 + 0.01 * (double)(c % 9)) * add);
+            compared += near;
+            assert_near("score", &got[i * MANY + c], &want, 1, 1e-5, 1e-5);
+        }
+    }
+    assert_int_equal(compared, 40 * 64);
+    free(got);
+    free(alone);
+    rf_method_state_release(&s);
+}
+
 /* ---- With heads -------------------------------------------------------------------- */
 
 #define FENCE 4.0f /* where it starts: 0.4 of the unit */
@@ -383,6 +485,7 @@ static void both_make(both *t, const size_t *sizes, size_t classes, size_t threa
     t->prior = (rf_method_state){.width = WIDTH, .classes = classes};
     if (rf_prior_fit(&t->prior, 0, &t->in, &err) != RF_OK)
         fail_msg("%s", err.msg);
+    rf_prior_round(&t->prior, 0);
 }
 
 static void both_release(both *t)
@@ -552,6 +655,7 @@ int main(void)
         cmocka_unit_test(counts_must_add_up),
         cmocka_unit_test(odd_rows),
         cmocka_unit_test(margins_are_weighted_means),
+        cmocka_unit_test(only_near_classes_are_compared),
         cmocka_unit_test(small_classes_have_the_prior_alone),
         cmocka_unit_test(threads_and_batches_do_not_change_margins),
         cmocka_unit_test(fences_move_and_are_seen),
