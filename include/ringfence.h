@@ -146,7 +146,7 @@ RF_API const char *rf_model_json(const rf_model *model);
  * share or an accuracy that is not known is negative. */
 typedef struct rf_model_summary {
     const char *program, *method;                   /* "ringfence 0.1.0", "ans" */
-    const char *encoder;                            /* catalogue name or directory */
+    const char *encoder;                            /* name, or directory */
     const char *encoder_sha256;                     /* of its weights */
     bool encoder_contained;                         /* in the model file */
     size_t layers, tuned_layers, width, parameters; /* of the encoder */
@@ -573,7 +573,8 @@ typedef enum rf_tune_effort {
 /* 0 and NULL mean "chosen for me", negative numbers "none". */
 typedef struct rf_train_options {
     size_t struct_size;
-    const char *encoder;  /* catalogue name or directory; NULL: minilm */
+    const char *encoder;  /* catalogue name, directory, or OWNER/NAME of the
+                           * Hugging Face hub that is in the cache; NULL: minilm */
     const char *method;   /* NULL: ans; "ovr" is ans with lambda 0 */
     const char *settings; /* "rho=1.5 head_steps=300": names of rf_setting_at and values,
                            * with blanks between them, of two the later counts; NULL: all

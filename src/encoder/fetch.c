@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/process.h"
+#include "encoder/hub_cache.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -251,6 +252,10 @@ rf_status rf_encoder_get(const char *name, rf_progress progress, void *user,
 {
     fetch f = {
         .item = rf_catalogue_find(name), .progress = progress, .user = user, .err = err};
+    if (strchr(name, '/')) {
+        char dir[RF_PATH_MAX];
+        return rf_hub_path(name, dir, NULL, 0, err); /* rf_hub_get has the rest */
+    }
     if (!f.item)
         return rf_fail(err, RF_ERR_MISSING, 0,
                        "%.200s: not in the catalogue (ringfence encoder list)", name);

@@ -140,15 +140,15 @@ rf_status rf_model_set_labels(rf_model *m, const char *const *labels, size_t cla
     return RF_OK;
 }
 
-/* Records a name that finds the encoder again from any directory. */
+/* Records a name that finds the encoder again from any directory: that of the catalogue
+ * or the hub, or else the absolute path. */
 static rf_status record_encoder_name(rf_model *m, const char *name, const char *dir,
                                      rf_error *err)
 {
-    bool catalogue = !strchr(name, '/') && rf_catalogue_find(name);
-    char *real = catalogue ? NULL : realpath(dir, NULL);
-    if (!catalogue && !real)
+    char *real = *name ? NULL : realpath(dir, NULL);
+    if (!*name && !real)
         return rf_fail_errno(err, "%s: cannot find its absolute path", dir);
-    const char *note = catalogue ? name : real;
+    const char *note = *name ? name : real;
     rf_status st = RF_OK;
     if (!is_utf8(note)) /* JSON cannot hold it */
         st = rf_fail(err, RF_ERR_ARG, 0, "%s: the path is not UTF-8", note);
@@ -162,12 +162,12 @@ static rf_status record_encoder_name(rf_model *m, const char *name, const char *
 
 rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err)
 {
-    char dir[RF_PATH_MAX];
+    char dir[RF_PATH_MAX], note[512];
     rf_error local = {0};
     rf_status st;
     err = err ? err : &local;
-    if ((st = rf_encoder_path(name, dir, sizeof dir, err)) != RF_OK ||
-        (st = record_encoder_name(m, name, dir, err)) != RF_OK)
+    if ((st = rf_encoder_find(name, dir, note, sizeof note, err)) != RF_OK ||
+        (st = record_encoder_name(m, note, dir, err)) != RF_OK)
         return st;
     rf_encoder_free(m->encoder);
     m->encoder = rf_encoder_load_half(dir, err);

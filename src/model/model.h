@@ -70,8 +70,8 @@ void rf_model_forget_open(rf_model *m);
 rf_status rf_model_set_labels(rf_model *m, const char *const *labels, size_t classes,
                               rf_error *err);
 
-/* Loads the encoder, a catalogue name or a directory, in half precision and records
- * its name (a directory as its absolute path) and sha256. */
+/* Loads the encoder, a name or a directory (rf_encoder_path), in half precision and
+ * records its name (a directory as its absolute path) and sha256. */
 rf_status rf_model_use_encoder(rf_model *m, const char *name, rf_error *err);
 
 /* Gives m, which has none, the encoder of another model. */
