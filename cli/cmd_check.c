@@ -65,7 +65,8 @@ static void list_options(check_request *r, option out[CHECK_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &r->o.encoder,
          .arg = "E",
-         .help = "Catalogue name or directory of the encoder (default minilm)."},
+         .help = "The encoder: catalogue name, directory, or OWNER/NAME of the Hugging "
+                 "Face hub, once fetched (default minilm)."},
         {.name = "no-encoder",
          .kind = OPTION_FLAG,
          .value = &r->o.no_encoder,

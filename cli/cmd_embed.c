@@ -40,7 +40,8 @@ static void list_options(embed_request *r, option out[EMBED_OPTIONS])
          .kind = OPTION_TEXT,
          .value = &r->encoder,
          .arg = "E",
-         .help = "Catalogue name or directory of the encoder, or a model file: then its "
+         .help = "Catalogue name, directory or hub name of the encoder, or a model file: "
+                 "then its "
                  "own encoder, as it was tuned (default minilm)."},
         {.name = "pooling",
          .kind = OPTION_CHOICE,

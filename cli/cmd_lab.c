@@ -163,7 +163,7 @@ static size_t list_options(lab_options *o, option out[LAB_OPTIONS])
          .value = &o->run.o.encoder,
          .arg = "E",
          .help =
-             "run and the like: catalogue name or directory (default minilm). "
+             "run and the like: catalogue name, directory or hub name (default minilm). "
              "table, report: only runs with this encoder; else all, one after another."},
         {.help = "table"},
         {.name = "format",

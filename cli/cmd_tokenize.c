@@ -66,7 +66,8 @@ static int run_tokenize(const command *self, int argc, char **argv)
          .kind = OPTION_TEXT,
          .value = &encoder,
          .arg = "E",
-         .help = "Catalogue name or directory of the encoder (default minilm)."},
+         .help = "The encoder: catalogue name, directory, or OWNER/NAME of the Hugging "
+                 "Face hub, once fetched (default minilm)."},
         {.name = "max-tokens",
          .kind = OPTION_SIZE,
          .value = &max_tokens,

@@ -48,7 +48,8 @@ bool command_would_overwrite(const char *output, const char *input);
  * is not left behind. */
 rf_status command_can_write(const char *output, rf_error *err);
 
-/* The directory of --encoder, which is a catalogue name or a directory; NULL: minilm. */
+/* The directory of --encoder: a catalogue name, a directory, or OWNER/NAME of the hub;
+ * NULL: minilm. */
 rf_status command_encoder_dir(const char *name, char dir[RF_PATH_MAX], rf_error *err);
 
 #endif

@@ -91,7 +91,10 @@ static void show_man(void)
         printf(".TP\n.BR ringfence\\-%s (1)\n%s\n", commands[i]->name,
                commands[i]->summary);
     printf(".SH ENVIRONMENT\n.TP\n.B RINGFENCE_CACHE\nWhere encoders are kept; else "
-           "$XDG_CACHE_HOME/ringfence or ~/.cache/ringfence.\n.TP\n.B RINGFENCE_KERNELS\n"
+           "$XDG_CACHE_HOME/ringfence or ~/.cache/ringfence.\n.TP\n.B HF_ENDPOINT, "
+           "HF_TOKEN, "
+           "SSL_CERT_FILE, SSL_CERT_DIR\nSee\n.BR ringfence\\-encoder (1).\n.TP\n"
+           ".B RINGFENCE_KERNELS\n"
            "\"portable\" forces the kernels in plain C; also avx2, avxvnni, avx512, "
            "avx512vnni. The answers are the same.\n.SH EXIT STATUS\n0 done, 1 failed, "
            "2 wrong usage; 130, 143, 129 stopped by Ctrl\\-C, SIGTERM, SIGHUP.\n");

@@ -50,7 +50,8 @@ static size_t list_general(train_request *r, option *out)
          .help = "Refuse suspicious data: one text under two labels, classes of fewer "
                  "than 5 rows, dropped rows, empty texts."},
         {TEXT("encoder", &o->encoder, "E"),
-         .help = "Catalogue name or directory of the encoder (default minilm)."},
+         .help = "The encoder: catalogue name, directory, or OWNER/NAME of the Hugging "
+                 "Face hub, once fetched (default minilm)."},
         {TEXT("method", &o->method, "M"), .help = r->method_help},
         {TEXT("open-texts", &r->open_path, "FILE"), RARE,
          .help =

@@ -4,7 +4,7 @@
 # This line is the dependency diagram of the project, lowest first:
 order="base num settings data text encoder map known open ans methods model answer check stages folds fence train update review report"
 # The lab sees all of them. The programs see the public header, base/ and their own files;
-# serve/ fills store/, and cli/ starts serve/ and the lab and reads store/.
+# serve/ fills store/, and cli/ starts serve/ and the lab, reads store/ and fetches with hub/.
 
 cd "${1:-.}" || exit 2
 bad=0
@@ -38,8 +38,9 @@ for dir in src/*/; do # every module must be in the order
 done
 check lab "$order lab"
 check store base
+check hub base
 check serve "base store"
-check cli "base store serve lab"
+check cli "base store hub serve lab"
 
 unique() { # directories
     for name in $(find "$@" -name '*.[ch]' 2>/dev/null | sed 's|.*/||' | sort | uniq -d); do
@@ -48,5 +49,5 @@ unique() { # directories
     done
 }
 unique src
-unique lab cli serve store
+unique lab cli serve store hub
 exit $bad

@@ -6,11 +6,11 @@
 # function and takes minutes of CPU, so it is not part of the suite: run it before a release.
 set -u
 cd "$(dirname "$0")/.."
-checks='' where='src lab cli serve tests/unit'
+checks='' where='src lab cli hub serve tests/unit'
 if [ "${1:-}" = --analyze ]; then
     shift
     checks='-*,clang-analyzer-core.DivideZero,clang-analyzer-core.UndefinedBinaryOperatorResult,clang-analyzer-core.uninitialized.*,clang-analyzer-unix.*,clang-analyzer-deadcode.*'
-    where='src lab cli serve'
+    where='src lab cli hub serve'
 fi
 [ $# -gt 0 ] || set -- $(find $where -name '*.c' | sort)
 out=$(mktemp)

@@ -164,6 +164,19 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
     has "$complaint" "model.safetensors: sha256 is"
 }
 
+@test "remove takes an encoder of the catalogue out of the cache, and nothing else" {
+    mkdir -p "$RINGFENCE_CACHE"/encoders/{minilm,gte-small}/x
+    run "$rf" encoder remove minilm
+    [ "$status" -eq 0 ]
+    [ "$(ls -A "$RINGFENCE_CACHE/encoders")" = gte-small ]
+    run_apart "$rf" encoder remove minilm
+    [ "$status" -eq 1 ]
+    has "$complaint" "minilm: not in the cache"
+    run_apart "$rf" encoder remove no-such
+    [ "$status" -eq 1 ]
+    has "$complaint" "no-such: not in the catalogue"
+}
+
 @test "import: features equal those of the original weights" {
     "$rf" encoder import "$root/tests/golden/tiny/onnx/model.onnx" "$BATS_TEST_TMPDIR/imported"
     cut -f1 "$root/examples/support/test.tsv" | head -n 50 >"$BATS_TEST_TMPDIR/texts"

@@ -92,7 +92,7 @@ def check(
 ) -> List[Finding]:
     """What to mend in labelled texts before training on them.
 
-    :param encoder: a catalogue name or a directory; None: "minilm"
+    :param encoder: a catalogue name, a directory, or OWNER/NAME in the cache; None: "minilm"
     :param use_encoder: False: only what needs none, which is quick
     :param ignore: kinds of findings to leave out: "duplicate", ...
     :param open_labels: labels of open texts, which are no classes

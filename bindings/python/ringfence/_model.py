@@ -456,7 +456,7 @@ def train(
 
     :param dev: (texts, labels) to decide when to stop
     :param open_texts: examples of texts of no class
-    :param encoder: a catalogue name or a directory; None: "minilm"
+    :param encoder: a catalogue name, a directory, or OWNER/NAME in the cache; None: "minilm"
     :param method: None: "ans"
     :param settings: the numbers that shape a training, as in docs/MODEL.md: {"epochs": 3}
     :param tune: choose settings on the data: "off", "quick" or "thorough"
