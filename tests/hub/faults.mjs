@@ -9,7 +9,7 @@ import { note, root, slow, test } from '../serve/lib.mjs';
 import { Client, fine, tiny } from './client.mjs';
 import { Hub, api, far, file, sha256 } from './server.mjs';
 
-const count = Number(process.env.RF_FAULTS ?? (slow ? 60 : 200));
+const count = Number(process.env.RF_FAULTS ?? (slow ? 20 : 200));
 const weights = tiny['model.safetensors'];
 const etag = `"${sha256(weights).slice(0, 32)}-1"`;
 
