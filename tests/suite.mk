@@ -32,7 +32,7 @@ long := test_alloc test_alloc_train test_bad_model cli-train cli-tune cli-eval a
 
 .PHONY: check all left-out
 check: tidy format layers $(filter-out $(slow),$(units))
-all: build-asan serve kill build-tsan hub asan-hub python $(filter $(long),$(units) $(cli) $(asan)) asan-serve tsan-serve \
+all: build-asan serve proxies kill build-tsan hub asan-hub python $(filter $(long),$(units) $(cli) $(asan)) asan-serve tsan-serve \
     pages lab-pages serve-page $(asan) asan-portable asan-fuzz $(tsan) $(cli) $(units) $(portables) \
     tidy format layers
 left-out:
@@ -62,7 +62,7 @@ python:
 
 # ---- Browsers and the service. They wait more than they work, so each has a lane beside the
 # programs that need a CPU, and in a lane one follows the other (|). ----
-.PHONY: pages lab-pages serve-page serve asan-serve tsan-serve hub asan-hub
+.PHONY: pages lab-pages serve-page serve proxies asan-serve tsan-serve hub asan-hub
 pages: | kill
 	$(tap) $@ tests/pages/run.sh
 lab-pages: | pages
@@ -75,7 +75,9 @@ hub:
 	$(tap) $@ node tests/hub/run.mjs
 asan-hub: build-asan | hub
 	$(tap) $@ env RF_SLOW=1 RF_PROGRAM=build-asan/ringfence node tests/hub/run.mjs
-asan-serve: build-asan | serve
+proxies: | serve
+	$(tap) $@ tests/serve/run.sh proxies
+asan-serve: build-asan | proxies
 	$(tap) $@ env RF_SLOW=1 RF_PROGRAM=build-asan/ringfence RF_TRAINER=build/ringfence tests/serve/run.sh
 tsan-serve: build-tsan | asan-serve
 	$(tap) $@ env RF_SLOW=1 RF_PROGRAM=build-tsan/ringfence RF_TRAINER=build/ringfence tests/serve/run.sh

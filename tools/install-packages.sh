@@ -6,7 +6,7 @@ set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libutf8proc-dev libjansson-dev libarchive-dev nettle-dev libyaml-dev libmicrohttpd-dev libgnutls28-dev libsqlite3-dev libcurl4-gnutls-dev"
 check="libcmocka-dev clang-format clang-tidy"
-test="bats fish zsh clang libclang-rt-dev binutils jq man-db nodejs openssl chromium sqlite3"
+test="bats fish zsh clang libclang-rt-dev binutils jq man-db nodejs openssl chromium sqlite3 nginx haproxy"
 python="python3 python3-numpy python3-sklearn python3-pandas python3-fastapi python3-httpx python3-pytest mypy patchelf binutils"
 bench="nodejs time wrk"
 peer="python3-torch python3-numpy libopenblas0-pthread"

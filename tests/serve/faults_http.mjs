@@ -1,6 +1,7 @@
 // faults_http.mjs - malformed HTTP, and limits on the size of requests
 import assert from 'node:assert/strict';
 import { classifyBytes, metric, metrics, modelA, predict, refused, request, Server, takeAnswer, test, texts, together, until } from './lib.mjs';
+import { doubtful } from './smuggling.mjs';
 
 export async function run() {
   const server = await Server.start([modelA, '--max-body', '256K', '--max-text', '8K', '--receive-timeout', '3', '--idle-timeout', '4']);
@@ -143,11 +144,7 @@ export async function run() {
       }
     }],
     ['HTTP: what proxies read differently gets one answer, 400, and ends the connection', async () => {
-      const hidden = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n', n = hidden.length, post = 'POST /v1/classify HTTP/1.1\r\nHost: localhost\r\n';
-      const chunk = body => `${post}Transfer-Encoding: chunked\r\n\r\n${body}${hidden}`;
-      const headers = [`Content-Length:\r\n ${n}`, 'Transfer-Encoding:\r\n chunked', `Content-Lengt: ${n}\r\n h`, 'Transfer-Encodin: chunked\r\n g', `X: a\r\n Content-Length: 5\r\nContent-Length: ${n}`, `Content-Length: ${n}\0`, `Content-Length\0: ${n}`, 'Transfer-Encoding: chunked ', 'Cookie: ' + 'a;'.repeat(2000)];
-      const all = [...headers.map(h => `${post}${h}\r\n\r\n${hidden}`), chunk('2;\nxx\r\n0\r\n\r\n'), chunk('2\nxx\n0\n\n'), `GET /healthz\0 HTTP/1.1\r\nHost: localhost\r\n\r\n${hidden}`,
-        hidden.replaceAll('\r\n', '\n') + hidden, 'GET /healthz HTTP/1.1\r\n\r\n' + hidden, `POST /v1/classify?${'a&'.repeat(1000)} HTTP/1.1\r\nHost: localhost\r\n\r\n${hidden}`];
+      const all = doubtful('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
       await Promise.all(all.map(async bytes => assert.equal(await rejected(Buffer.from(bytes, 'latin1'), bytes.slice(0, 90)), 400)));
       const c = await patient.raw(); // the one before is answered
       c.send(request('GET', '/healthz'), Buffer.concat([request('GET', '/healthz'), classifyBytes(fine), Buffer.from(all[0], 'latin1')]));

@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh [PART...] - tests the service from outside: its interface (api) and its behaviour under
-# faults (faults), keeping texts (store), reviewing and learning (review), or the parts given. RF_PROGRAM: the program, instead of build/ringfence;
+# faults (faults), keeping texts (store), reviewing and learning (review), or the parts given; proxies is the
+# service behind nginx and HAProxy. RF_PROGRAM: the program, instead of build/ringfence;
 # RF_SLOW=1: it is a sanitizer build. Prints TAP with one plan; the exit code follows.
 set -u
 cd "$(dirname "$0")/../.."
