@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 10
 
-.PHONY: all build demo check analyze test bench bench-train bench-serve fuzz soak wheel install clean help \
+.PHONY: all build demo check analyze test long bench bench-train bench-serve fuzz soak wheel install clean help \
     packages test-packages
 
 all: build
@@ -40,6 +40,10 @@ analyze:
 test: test-packages
 	$(build-with-tests)
 	@tests/run.sh
+
+long: test-packages
+	$(build-with-tests)
+	@tests/run.sh long
 
 bench: build
 	@tools/install-packages.sh build bench
@@ -79,6 +83,7 @@ help:
 	@echo "make check      for every edit: quick unit tests, layers, clang-format, clang-tidy"
 	@echo "make analyze    clang's analyzer over the library and the programs, in minutes"
 	@echo "make test       the whole suite; last line: N passed, N failed"
+	@echo "make long       more of the tests that draw their cases: an hour and more"
 	@echo "make bench      speed beside ONNX Runtime, in one run"
 	@echo "make bench-train speed of training beside PyTorch, in one run"
 	@echo "make bench-serve the service beside a Node server with ONNX Runtime, in one run"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh [check] - the whole suite (tests/suite.mk), or the part for every edit. The last line is
+# run.sh [check|long] - the whole suite (tests/suite.mk), the part for every edit, or what takes too long
+# for both. The last line is
 # the sum, and the exit code follows it. A part that dies or runs no test counts as a failure.
 set -u
 cd "$(dirname "$0")/.."
@@ -22,7 +23,7 @@ fi
 make --no-print-directory -k -j "$jobs" -f tests/suite.mk "$what"
 code=$?
 
-[ "$what" = all ] || echo "left to make test: $(make --no-print-directory -s -f tests/suite.mk left-out)"
+[ "$what" != check ] || echo "left to make test: $(make --no-print-directory -s -f tests/suite.mk left-out)"
 echo "slowest parts, in seconds (of CPU):"
 for file in "$log"/*.time; do
     awk -v name="$(basename "$file" .time)" 'END { printf "%7.1f (%.1f) %s\n", $1, $2 + $3, name }' "$file"

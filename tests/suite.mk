@@ -9,7 +9,7 @@ units := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 bats := $(patsubst tests/cli/%.bats,%,$(wildcard tests/cli/*.bats))
 
 # More than four seconds of CPU each: left to `all`.
-slow := test_alloc test_alloc_train test_bad_model test_lab_run test_lab_updates test_features test_pages test_bert_base \
+slow := test_resealed test_alloc test_alloc_train test_bad_model test_lab_run test_lab_updates test_features test_pages test_bert_base \
     test_drift_alarms
 # Once more with the portable kernels. All kernels have the same bits (test_kernels, test_precision), so whole
 # sessions and experiments are not repeated.
@@ -30,11 +30,13 @@ portables := $(addsuffix -portable,$(portable))
 long := test_alloc test_alloc_train test_bad_model cli-train cli-tune cli-eval asan-test_alloc \
     asan-test_alloc_train asan-test_bad_model
 
-.PHONY: check all left-out
+.PHONY: check all left-out long
 check: tidy format layers $(filter-out $(slow),$(units))
 all: build-asan serve proxies kill build-tsan hub asan-hub python $(filter $(long),$(units) $(cli) $(asan)) asan-serve tsan-serve \
     pages lab-pages serve-page $(asan) asan-portable asan-fuzz $(tsan) $(cli) $(units) $(portables) \
     tidy format layers
+# What takes an hour, by itself: make long.
+long: long-resealed
 left-out:
 	@echo $(filter $(slow),$(units))
 
@@ -59,6 +61,12 @@ kill:
 	$(tap) $@ bats --tap tests/long
 python:
 	$(tap) $@ bindings/python/tests/run.sh
+
+# ---- The same with larger numbers: make long. ----
+.PHONY: long-resealed
+CASES ?= 20000
+long-resealed:
+	$(tap) $@ env RF_CASES=$(CASES) build/tests/test_resealed
 
 # ---- Browsers and the service. They wait more than they work, so each has a lane beside the
 # programs that need a CPU, and in a lane one follows the other (|). ----
