@@ -5,11 +5,14 @@
  * a stop: no new connections, requests in progress are answered, then the service ends. A
  * second stop request ends it without waiting.
  */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "serve.h"
 
 #include "assets.h"
 #include "base/team.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "confine.h"
 #include "listener.h"
 #include "log.h"
 #include "sandbox.h"
@@ -22,6 +25,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -327,6 +331,33 @@ static void set_up_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* a model above the file size limit is an error */
 }
 
+/* Large sorts of SQLite go to files, in the directory of the store like all of its files.
+ */
+static void sort_beside(const char *file)
+{
+    char directory[RF_PATH_MAX];
+    const char *slash = strrchr(file, '/');
+    int n = slash ? (int)(slash - file) + 1 : 1;
+    snprintf(directory, sizeof directory, "%.*s", n, slash ? file : ".");
+    setenv("SQLITE_TMPDIR", directory, 0);
+}
+
+/* Gives up what the service never needs, before there are threads, which inherit it. It
+ * writes the model when that changes, and the store; both with files beside them. */
+static void give_up_rights(const serve_options *o)
+{
+    char *target = o->store ? realpath(o->store, NULL) : NULL; /* SQLite follows links */
+    if (!confine_writes((const char *const[]){o->model, o->store, target}, 3))
+        log_line(
+            "this system cannot confine writing to some directories (Landlock): going "
+            "on without");
+    if (o->store)
+        sort_beside(target ? target : o->store);
+    free(target);
+    if (!sandbox_enter())
+        log_line("this system cannot forbid system calls (seccomp): going on without");
+}
+
 rf_status serve_run(const serve_options *options, rf_error *err)
 {
     service s = {.o = *options};
@@ -345,8 +376,7 @@ rf_status serve_run(const serve_options *options, rf_error *err)
     if (s.o.max_texts > s.o.queue)
         s.o.max_texts = s.o.queue; /* more would never fit */
     raise_file_limit(&s.o);
-    if (!sandbox_enter()) /* before there are threads, which inherit it */
-        log_line("this system cannot forbid system calls (seccomp): going on without");
+    give_up_rights(&s.o);
     st = log_start(err);
     if (st == RF_OK)
         st = service_init(&s, err);

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
-import { enough, metric, metrics, modelA, root, Server, skip, slow, test, texts, until, within } from './lib.mjs';
+import { enough, metric, metrics, modelA, root, scratch, Server, skip, slow, test, texts, until, within } from './lib.mjs';
 
 const library = path.resolve(root, process.env.RF_ODD_SYSTEM ?? 'build/tests/libodd_system.so');
 
@@ -41,11 +42,11 @@ export async function run() {
     for (const line of s.log.slice(0, -1).split('\n')) if (!line.startsWith('ringfence: ')) assert.ok(JSON.parse(line).answer);
   });
 
-  const odd = async (name, args, f) => {
+  const odd = async (name, args, f, env = {}) => {
     if (slow) return skip(name, 'a sanitizer must be loaded first');
     if (!fs.existsSync(library)) return skip(name, `there is no ${library}`);
     await test(name, async () => {
-      const s = await Server.start([modelA, ...args], { env: { LD_PRELOAD: library } });
+      const s = await Server.start([modelA, ...args], { env: { LD_PRELOAD: library, ...env } });
       await f(s);
       await s.stop();
     });
@@ -60,6 +61,18 @@ export async function run() {
   await odd('SIGHUP during the start does not end it', ['--listen', 'hangup:0'], async s => {
     await until(() => /reloaded /.test(s.log) || s.log, 'the log');
   });
+
+  // Code that runs inside the service: it may write beside the model, and nowhere else.
+  const tried = s => until(() => s.log.includes('intruder: ') || s.log, 'the intruder').then(() => s.log.match(/intruder: (.*)/)[1]);
+  const beside = scratch('intruder-beside'), elsewhere = path.join(os.tmpdir(), `ringfence-intruder-${process.pid}`);
+  for (const [where, file, written] of [['beside the model', beside, 'done'], ['anywhere else', elsewhere, 'EACCES']])
+    await odd(`an intruder cannot run programs, connect to other machines, or write ${where === 'anywhere else' ? where : 'but ' + where}`, [], async s => {
+      assert.equal((await s.ask('GET', '/healthz')).status, 200);
+      const confined = !/cannot confine/.test(s.log), got = await tried(s);
+      fs.rmSync(file, { force: true });
+      assert.match(got, confined ? new RegExp(`^write ${written}, run E(PERM|ACCES), connect (EACCES|ECONNREFUSED)`) : /^write done, run EPERM/);
+      if (!confined) console.log('SKIPPED: this kernel has no Landlock: writes of an intruder');
+    }, { RF_TRY: file });
 
   await test('few open files: idle clients are closed, and a reload still works', async () => {
     const s = await Server.start([modelA, '--workers', '1', '--threads', '1'], { files: 40 });
