@@ -89,8 +89,11 @@ rf_status listener_open(listener *l, const char *address, bool only_loopback,
                        address);
     int code = getaddrinfo(host, port, &hints, &found);
     if (code != 0)
-        return rf_fail(err, RF_ERR_ARG, 0, "--listen %s: %s", address,
-                       gai_strerror(code));
+        return rf_fail(err,
+                       code == EAI_MEMORY   ? RF_ERR_NOMEM
+                       : code == EAI_SYSTEM ? RF_ERR_IO
+                                            : RF_ERR_ARG,
+                       0, "--listen %s: %s", address, gai_strerror(code));
     /* A name may have addresses that this machine cannot use: IPv6 where it is off. */
     rf_status st = RF_ERR_ARG;
     for (const struct addrinfo *a = found; a && st != RF_OK; a = a->ai_next)

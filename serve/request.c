@@ -309,7 +309,7 @@ static json_t *parse_values(const char *text, size_t len, size_t max_values,
         return NULL;
     json_t *v = json_loadb(text, len,
                            JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
-    if (!v && json_error_code(&e) == json_error_out_of_memory)
+    if (!v && rf_json_ran_out(&e, text))
         no_memory(p);
     else if (!v)
         problem_at(p, pointer, 400, "bad_json", "%s (byte %d)", e.text, e.position);

@@ -32,11 +32,11 @@ long := test_alloc test_alloc_train test_bad_model cli-train cli-tune cli-eval a
 
 .PHONY: check all left-out long
 check: tidy format layers $(filter-out $(slow),$(units))
-all: build-asan serve proxies kill build-tsan hub asan-hub python $(filter $(long),$(units) $(cli) $(asan)) asan-serve tsan-serve \
+all: build-asan serve proxies torture kill build-tsan hub asan-hub python $(filter $(long),$(units) $(cli) $(asan)) asan-serve tsan-serve \
     pages lab-pages serve-page $(asan) asan-portable asan-fuzz $(tsan) $(cli) $(units) $(portables) \
     tidy format layers
 # What takes an hour, by itself: make long.
-long: long-resealed
+long: long-torture long-resealed
 left-out:
 	@echo $(filter $(slow),$(units))
 
@@ -63,14 +63,16 @@ python:
 	$(tap) $@ bindings/python/tests/run.sh
 
 # ---- The same with larger numbers: make long. ----
-.PHONY: long-resealed
+.PHONY: long-resealed long-torture
 CASES ?= 20000
+long-torture:
+	$(tap) $@ tests/long/torture.sh 0
 long-resealed:
 	$(tap) $@ env RF_CASES=$(CASES) build/tests/test_resealed
 
 # ---- Browsers and the service. They wait more than they work, so each has a lane beside the
 # programs that need a CPU, and in a lane one follows the other (|). ----
-.PHONY: pages lab-pages serve-page serve proxies asan-serve tsan-serve hub asan-hub
+.PHONY: pages lab-pages serve-page serve proxies torture asan-serve tsan-serve hub asan-hub
 pages: | kill
 	$(tap) $@ tests/pages/run.sh
 lab-pages: | pages
@@ -85,7 +87,9 @@ asan-hub: build-asan | hub
 	$(tap) $@ env RF_SLOW=1 RF_PROGRAM=build-asan/ringfence node tests/hub/run.mjs
 proxies: | serve
 	$(tap) $@ tests/serve/run.sh proxies
-asan-serve: build-asan | proxies
+torture: | proxies
+	$(tap) $@ tests/long/torture.sh 12
+asan-serve: build-asan | torture
 	$(tap) $@ env RF_SLOW=1 RF_PROGRAM=build-asan/ringfence RF_TRAINER=build/ringfence tests/serve/run.sh
 tsan-serve: build-tsan | asan-serve
 	$(tap) $@ env RF_SLOW=1 RF_PROGRAM=build-tsan/ringfence RF_TRAINER=build/ringfence tests/serve/run.sh

@@ -43,9 +43,7 @@ rf_json_fit rf_json_shape(const char *text, size_t len, size_t max_depth,
     return RF_JSON_FITS;
 }
 
-/* jansson does not say when memory ran out: it fails without a message, or reports a
- * valid string as unterminated. */
-static bool ran_out(const json_error_t *e, const char *text)
+bool rf_json_ran_out(const json_error_t *e, const char *text)
 {
     if (e->text[0] == '\0' || json_error_code(e) == json_error_out_of_memory)
         return true;
@@ -72,7 +70,7 @@ static json_t *parse(const char *text, size_t len, size_t flags, const char *nam
         return NULL;
     }
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES | flags, &e);
-    if (!root && ran_out(&e, text)) {
+    if (!root && rf_json_ran_out(&e, text)) {
         rf_fail(err, RF_ERR_NOMEM, line, "%s: %scannot allocate memory to parse it", name,
                 where);
         return NULL;

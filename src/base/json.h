@@ -18,6 +18,10 @@ typedef enum rf_json_fit { RF_JSON_FITS, RF_JSON_TOO_DEEP, RF_JSON_TOO_MANY } rf
 rf_json_fit rf_json_shape(const char *text, size_t len, size_t max_depth,
                           size_t max_values);
 
+/* Whether parsing `text` failed for lack of memory. jansson does not say so: it fails
+ * without a message, or reports a valid string as unterminated. */
+bool rf_json_ran_out(const json_error_t *e, const char *text);
+
 /* Parses a whole text that must be one object; duplicate keys and what exceeds the
  * limits above are refused. NULL on failure. The result is released with json_decref. */
 json_t *rf_json_object(const char *text, size_t len, const char *name, rf_error *err);

@@ -33,6 +33,38 @@ static job *new_job(void)
     return j;
 }
 
+/* ---- Without memory ---------------------------------------------------------------- */
+
+static size_t allocations, failing; /* the failing-th of jansson's, from 1 */
+
+static void *allocate(size_t size)
+{
+    return ++allocations == failing ? NULL : malloc(size);
+}
+
+/* It is nobody's fault that sent the request: 503, whichever allocation it is. */
+static void no_memory_for_json(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"texts\": [\"a\", \"b\"], \"top_k\": 3}";
+    bool read = false;
+    json_set_alloc_funcs(allocate, free);
+    for (failing = 1; failing < 1000 && !read; failing++) {
+        problem p = {0};
+        job *j = new_job();
+        allocations = 0;
+        read = read_body(j, REQUEST_JSON, body, sizeof body - 1, &p);
+        if (!read) {
+            if (p.status != 503)
+                fail_msg("allocation %zu: %u %s", failing, p.status, p.message);
+            assert_string_equal(p.code, "out_of_memory");
+        }
+        job_detach(j);
+    }
+    json_set_alloc_funcs(malloc, free);
+    assert_true(read && failing > 5);
+}
+
 /* ---- What is accepted -------------------------------------------------------------- */
 
 static void texts_of(request_kind kind, const char *body, size_t len, size_t n,
@@ -425,6 +457,7 @@ int main(void)
         cmocka_unit_test(raw_zero_bytes),
         cmocka_unit_test(long_keys_are_cut_between_characters),
         cmocka_unit_test(tokens_of_a_file),
+        cmocka_unit_test(no_memory_for_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
