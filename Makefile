@@ -1,7 +1,7 @@
 # The everyday commands; CMake does the work (CMakePresets.json).
 
 PREFIX ?= /usr/local
-FUZZ_SECONDS ?= 60
+MINUTES ?= 1
 SOAK_MINUTES ?= 10
 
 .PHONY: all build demo check analyze test long bench bench-train bench-serve fuzz soak wheel install clean help \
@@ -62,7 +62,7 @@ bench-serve: build
 	@node bench/serve.mjs
 
 fuzz: test-packages
-	@tests/fuzz/run.sh $(FUZZ_SECONDS)
+	@tests/fuzz/run.sh $(MINUTES)
 
 soak: test-packages build
 	@tests/serve/models.sh build/serve && SOAK_MINUTES=$(SOAK_MINUTES) node tests/serve/soak.mjs build/serve
@@ -87,7 +87,7 @@ help:
 	@echo "make bench      speed beside ONNX Runtime, in one run"
 	@echo "make bench-train speed of training beside PyTorch, in one run"
 	@echo "make bench-serve the service beside a Node server with ONNX Runtime, in one run"
-	@echo "make fuzz       each fuzz target for FUZZ_SECONDS=60 seconds"
+	@echo "make fuzz       all fuzz targets, each for MINUTES=1"
 	@echo "make soak       the service under mixed load for SOAK_MINUTES=10 minutes"
 	@echo "make wheel      the Python package with the library, and its source distribution, in build/wheel"
 	@echo "make install    program, libraries, header, man pages, pkg-config; PREFIX=/usr/local"

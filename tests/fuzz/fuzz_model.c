@@ -1,13 +1,10 @@
 /*
  * fuzz_model.c - a good model file with arbitrary changes, under a proper seal
  *
- * The input is a list of changes, separated by bytes of 255:
- *   j{...}     merged into the description
- *   h{...}     merged into the header: types, shapes and places of tensors
- *   pXXXV...   pokes: byte V at place XXX (three bytes, little-endian) of the data
- * Whatever comes of it is refused with words, or is a model that can be asked and saved.
+ * The input is a list of changes (changes.h). Whatever comes of it is refused with words,
+ * or is a model that can be asked and saved.
  */
-#include "sealed.h"
+#include "changes.h"
 #include "small_model.h"
 
 #include "base/file.h"
@@ -55,21 +52,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (int)getpid());
     atexit(remove_saved);
     return 0;
-}
-
-static void change(sealed *s, const uint8_t *how, size_t n)
-{
-    if (n > 1 && (how[0] == 'j' || how[0] == 'h')) {
-        json_t *more = json_loadb((const char *)how + 1, n - 1, 0, NULL);
-        if (json_is_object(more))
-            json_object_update_recursive(how[0] == 'j' ? s->about : s->header, more);
-        json_decref(more);
-    } else {
-        for (size_t i = 1; i + 4 <= n; i += 4) {
-            size_t at = how[i] | (size_t)how[i + 1] << 8 | (size_t)how[i + 2] << 16;
-            s->data[at % s->n_data] = how[i + 3];
-        }
-    }
 }
 
 /* Answers are in range and JSON, whatever the numbers are. */
@@ -140,26 +122,10 @@ static void use(const unsigned char *bytes, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-    sealed s = {.header = json_deep_copy(good.header),
-                .about = json_deep_copy(good.about),
-                .data = malloc(good.n_data),
-                .n_data = good.n_data};
-    must(s.header && s.about && s.data);
-    memcpy(s.data, good.data, good.n_data);
-    for (size_t i = 0; i < len;) {
-        const uint8_t *end = memchr(bytes + i, 255, len - i);
-        size_t n = end ? (size_t)(end - bytes) - i : len - i;
-        if (n)
-            change(&s, bytes + i, n);
-        i += n + 1;
-    }
     size_t n;
-    unsigned char *file = json_is_object(json_object_get(s.header, "__metadata__"))
-                              ? sealed_put_together(&s, &n)
-                              : NULL;
+    unsigned char *file = changes_apply(&good, bytes, len, &n);
     if (file)
         use(file, n);
     free(file);
-    sealed_release(&s);
     return 0;
 }
