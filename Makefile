@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 MINUTES ?= 1
 SOAK_MINUTES ?= 10
 
-.PHONY: all build demo check analyze test long bench bench-train bench-serve fuzz soak wheel install clean help \
+.PHONY: all build demo check analyze test long bench bench-train bench-serve fuzz soak wheel deb test-deb rpm test-rpm install clean help \
     packages test-packages
 
 all: build
@@ -71,6 +71,21 @@ wheel: build
 	@tools/install-packages.sh build python
 	@/usr/bin/python3 bindings/python/backend.py build/wheel
 
+deb:
+	@tools/install-packages.sh build package
+	@tools/make-deb.sh build/deb
+
+test-deb:
+	@tools/install-packages.sh build package
+	@tests/packages/deb.sh
+
+rpm:
+	@tools/install-packages.sh build package
+	@tools/make-rpm.sh build/rpm
+
+test-rpm: build rpm
+	@tests/packages/rpm.sh
+
 install: build
 	@cmake -DCMAKE_INSTALL_PREFIX=$(PREFIX) build >/dev/null && cmake --install build
 
@@ -90,5 +105,8 @@ help:
 	@echo "make fuzz       all fuzz targets, each for MINUTES=1"
 	@echo "make soak       the service under mixed load for SOAK_MINUTES=10 minutes"
 	@echo "make wheel      the Python package with the library, and its source distribution, in build/wheel"
+	@echo "make deb        Debian packages, in build/deb"
+	@echo "make test-deb   builds, installs, upgrades and purges them in fresh Debian systems; root, minutes"
+	@echo "make rpm        RPM packages, in build/rpm; make test-rpm tries them"
 	@echo "make install    program, libraries, header, man pages, pkg-config; PREFIX=/usr/local"
 	@echo "make clean      remove what was built"
