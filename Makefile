@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 MINUTES ?= 1
 SOAK_MINUTES ?= 10
 
-.PHONY: all build demo check analyze test long bench bench-train bench-serve fuzz soak wheel deb test-deb rpm test-rpm install clean help \
+.PHONY: all build demo check analyze test long bench bench-train bench-serve fuzz soak wheel deb test-deb rpm test-rpm static test-static install clean help \
     packages test-packages
 
 all: build
@@ -86,11 +86,19 @@ rpm:
 test-rpm: build rpm
 	@tests/packages/rpm.sh
 
+static:
+	@tools/install-packages.sh build static
+	@test -f build-static/build.ninja || cmake --preset static >/dev/null
+	@ninja -C build-static --quiet ringfence_program
+
+test-static: build static
+	@tests/packages/static.sh
+
 install: build
 	@cmake -DCMAKE_INSTALL_PREFIX=$(PREFIX) build >/dev/null && cmake --install build
 
 clean:
-	rm -rf build build-asan build-tsan build-clang build-fuzz
+	rm -rf build build-asan build-tsan build-clang build-fuzz build-static
 
 help:
 	@echo "make            build the program: build/ringfence"
@@ -108,5 +116,6 @@ help:
 	@echo "make deb        Debian packages, in build/deb"
 	@echo "make test-deb   builds, installs, upgrades and purges them in fresh Debian systems; root, minutes"
 	@echo "make rpm        RPM packages, in build/rpm; make test-rpm tries them"
+	@echo "make static     the program as one file that runs on any Linux: build-static/ringfence; make test-static"
 	@echo "make install    program, libraries, header, man pages, pkg-config; PREFIX=/usr/local"
 	@echo "make clean      remove what was built"

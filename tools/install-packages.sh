@@ -10,6 +10,7 @@ test="bats fish zsh clang libclang-rt-dev binutils jq man-db nodejs openssl chro
 python="python3 python3-numpy python3-sklearn python3-pandas python3-fastapi python3-httpx python3-pytest mypy patchelf binutils"
 bench="nodejs time wrk"
 package="debhelper dh-python dpkg-dev fakeroot lintian debootstrap iproute2 rpm python3"
+static="libzstd-dev liblz4-dev libacl1-dev libunistring-dev openssl binutils"
 peer="python3-torch python3-numpy libopenblas0-pthread"
 
 list_only=no
@@ -26,8 +27,9 @@ for group in "$@"; do
     python) wanted="$wanted $python" ;;
     bench) wanted="$wanted $bench" ;;
     package) wanted="$wanted $package" ;;
+    static) wanted="$wanted $static" ;;
     peer) wanted="$wanted $peer" ;;
-    *) echo "install-packages.sh: no group \"$group\", wanted build, check, test, python, bench, package or peer" >&2; exit 2 ;;
+    *) echo "install-packages.sh: no group \"$group\", wanted build, check, test, python, bench, package, static or peer" >&2; exit 2 ;;
     esac
 done
 if [ $list_only = yes ]; then
