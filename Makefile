@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 MINUTES ?= 1
 SOAK_MINUTES ?= 10
 
-.PHONY: all build demo check analyze test long bench bench-train bench-serve fuzz soak wheel deb test-deb rpm test-rpm static test-static install clean help \
+.PHONY: all build demo check analyze test long bench bench-train bench-serve fuzz soak wheel deb test-deb rpm test-rpm test-docker static test-static install clean help \
     packages test-packages
 
 all: build
@@ -86,6 +86,10 @@ rpm:
 test-rpm: build rpm
 	@tests/packages/rpm.sh
 
+test-docker: build
+	@tools/install-packages.sh package
+	@tests/packages/docker.sh
+
 static:
 	@tools/install-packages.sh build static
 	@test -f build-static/build.ninja || cmake --preset static >/dev/null
@@ -116,6 +120,7 @@ help:
 	@echo "make deb        Debian packages, in build/deb"
 	@echo "make test-deb   builds, installs, upgrades and purges them in fresh Debian systems; root, minutes"
 	@echo "make rpm        RPM packages, in build/rpm; make test-rpm tries them"
+	@echo "make test-docker every step of packaging/Dockerfile, with buildah; root, minutes"
 	@echo "make static     the program as one file that runs on any Linux: build-static/ringfence; make test-static"
 	@echo "make install    program, libraries, header, man pages, pkg-config; PREFIX=/usr/local"
 	@echo "make clean      remove what was built"

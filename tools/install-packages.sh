@@ -9,7 +9,7 @@ check="libcmocka-dev clang-format clang-tidy"
 test="bats fish zsh clang libclang-rt-dev binutils jq man-db nodejs openssl chromium sqlite3 nginx haproxy"
 python="python3 python3-numpy python3-sklearn python3-pandas python3-fastapi python3-httpx python3-pytest mypy patchelf binutils"
 bench="nodejs time wrk"
-package="debhelper dh-python dpkg-dev fakeroot lintian debootstrap iproute2 rpm python3"
+package="debhelper dh-python dpkg-dev fakeroot lintian debootstrap iproute2 rpm buildah nodejs python3"
 static="libzstd-dev liblz4-dev libacl1-dev libunistring-dev openssl binutils"
 peer="python3-torch python3-numpy libopenblas0-pthread"
 
