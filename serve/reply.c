@@ -8,9 +8,14 @@
 
 #define STREAM_BLOCK 16384
 
-static void add_header(struct MHD_Response *r, const char *name, const char *value)
+/* Without memory for a header there is no answer: one that lacks its type, or the policy
+ * that keeps foreign scripts out of the page, is worse. Accepts NULL. */
+static void add_header(struct MHD_Response **r, const char *name, const char *value)
 {
-    MHD_add_response_header(r, name, value);
+    if (*r && MHD_add_response_header(*r, name, value) != MHD_YES) {
+        MHD_destroy_response(*r);
+        *r = NULL;
+    }
 }
 
 /* Adds the headers that every answer has, counts the answer, and queues it. */
@@ -20,19 +25,19 @@ static enum MHD_Result send_response(exchange *x, struct MHD_Connection *c,
 {
     service *s = x->service;
     bool streamed = x->job && x->job->stream;
-    if (!r)
-        return MHD_NO; /* no memory: closes the connection */
     if (type)
-        add_header(r, "Content-Type", type);
-    add_header(r, "Cache-Control", "no-store");
-    add_header(r, "X-Content-Type-Options", "nosniff");
+        add_header(&r, "Content-Type", type);
+    add_header(&r, "Cache-Control", "no-store");
+    add_header(&r, "X-Content-Type-Options", "nosniff");
     if (s->o.allow_origin) {
-        add_header(r, "Access-Control-Allow-Origin", s->o.allow_origin);
-        add_header(r, "Access-Control-Expose-Headers", "Retry-After");
-        add_header(r, "Vary", "Origin");
+        add_header(&r, "Access-Control-Allow-Origin", s->o.allow_origin);
+        add_header(&r, "Access-Control-Expose-Headers", "Retry-After");
+        add_header(&r, "Vary", "Origin");
     }
     if (x->close || atomic_load(&s->draining))
-        add_header(r, "Connection", "close");
+        add_header(&r, "Connection", "close");
+    if (!r)
+        return MHD_NO; /* no memory: closes the connection */
     x->status = status;
     metrics_request(&s->counts, x->endpoint, status);
     if (x->endpoint == ENDPOINT_CLASSIFY && status == 200 && !streamed)
@@ -75,13 +80,13 @@ enum MHD_Result reply_problem(exchange *x, struct MHD_Connection *c, const probl
     problem_write(p, &t);
     rf_text_put(&t, "\n");
     struct MHD_Response *r = response_from(&t);
-    if (r && p->status == 401)
-        add_header(r, "WWW-Authenticate", "Bearer realm=\"ringfence\"");
-    else if (r && p->status == 405)
-        add_header(r, "Allow", x->route->allow);
-    else if (r && p->status == 429) {
+    if (p->status == 401)
+        add_header(&r, "WWW-Authenticate", "Bearer realm=\"ringfence\"");
+    else if (p->status == 405)
+        add_header(&r, "Allow", x->route->allow);
+    else if (p->status == 429) {
         snprintf(seconds, sizeof seconds, "%u", estimate_wait(x->service));
-        add_header(r, "Retry-After", seconds);
+        add_header(&r, "Retry-After", seconds);
     }
     return send_response(x, c, r, p->status, "application/json");
 }
@@ -110,9 +115,9 @@ enum MHD_Result reply_constant(exchange *x, struct MHD_Connection *c, const char
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(
         len, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
-    if (r && policy) {
-        add_header(r, "Content-Security-Policy", policy);
-        add_header(r, "Referrer-Policy", "no-referrer");
+    if (policy) {
+        add_header(&r, "Content-Security-Policy", policy);
+        add_header(&r, "Referrer-Policy", "no-referrer");
     }
     return send_response(x, c, r, 200, type);
 }
@@ -121,12 +126,12 @@ enum MHD_Result reply_empty(exchange *x, struct MHD_Connection *c, unsigned stat
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "",
                                                              MHD_RESPMEM_PERSISTENT);
-    if (r && x->service->o.allow_origin) { /* a CORS preflight */
-        add_header(r, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
-        add_header(r, "Access-Control-Allow-Headers",
+    if (x->service->o.allow_origin) { /* a CORS preflight */
+        add_header(&r, "Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS");
+        add_header(&r, "Access-Control-Allow-Headers",
                    "Authorization, Content-Type, Accept, "
                    "X-Ringfence-No-Store");
-        add_header(r, "Access-Control-Max-Age", "600");
+        add_header(&r, "Access-Control-Max-Age", "600");
     }
     return send_response(x, c, r, status, NULL);
 }

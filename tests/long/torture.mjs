@@ -124,6 +124,7 @@ async function twenty(server, what) {
       continue;
     }
     assert.ok(a.status === 200 || a.status >= 500 || a.status === 429, `${what}: request ${i}: ${a.status} ${a.text}`);
+    assert.equal(a.headers['x-content-type-options'], 'nosniff', `${what}: request ${i}: an answer without a header`);
     if (a.status === 200 && i % 5 !== 4) assert.deepEqual(a.json, answers[i], what);
     if (a.status >= 500 && a.type === 'application/json') assert.ok(a.json.error.code, what);
     right += a.status === 200;
