@@ -108,7 +108,7 @@ static int run_tokenize(const command *self, int argc, char **argv)
 const command command_tokenize = {
     .name = "tokenize",
     .synopsis = "[--encoder E] [--max-tokens N] [--tokens] [FILE|-]",
-    .summary = "Turn each line of text into its WordPiece ids.",
+    .summary = "Turn each line of text into the ids of its pieces.",
     .details = "Reads FILE, or standard input, and prints one line of ids separated by\n"
                "spaces for each line, [CLS] and [SEP] included. Lines end at LF only.",
     .run = run_tokenize,

@@ -168,7 +168,8 @@ RF_API rf_status rf_embedder_states(rf_embedder *embedder, const char *text, siz
 
 /* Reads the tokenizer of a Hugging Face directory: tokenizer.json if there is one
  * (vocabulary and normaliser flags), else vocab.txt with the flags of
- * tokenizer_config.json (uncased if that is missing too). BERT WordPiece only.
+ * tokenizer_config.json (uncased if that is missing too). BERT WordPiece, and unigram
+ * models of SentencePiece as XLM-R has them.
  * The result is the caller's; free it with rf_vocab_free. */
 RF_API rf_vocab *rf_vocab_load(const char *dir, rf_error *err);
 RF_API void rf_vocab_free(rf_vocab *vocab);

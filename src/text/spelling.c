@@ -3,6 +3,7 @@
 
 #include "data/labels.h"
 #include "text/tokenizer.h"
+#include "text/vocab.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,8 @@ rf_spelling *rf_spelling_learn(const rf_vocab *vocab, const rf_spelling *before,
                                const char *const *texts, const size_t *lens, size_t n,
                                rf_error *err)
 {
+    if (vocab->unigram) /* many languages: a word of another one is no slip */
+        n = 0;
     counting c = {.words = rf_labels_new(err), .err = err};
     rf_tokenizer *t = c.words ? rf_tokenizer_new(vocab, 0, ignore_id, NULL, err) : NULL;
     rf_spelling *s = NULL;

@@ -2,6 +2,7 @@
 #include "text/vocab_build.h"
 
 #include "base/memory.h"
+#include "text/unigram.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ void rf_vocab_free(rf_vocab *v)
     free(v->bytes);
     free(v->pieces);
     free(v->table);
+    rf_unigram_free(v->unigram);
     free(v);
 }
 

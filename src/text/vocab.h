@@ -1,9 +1,11 @@
 /*
- * vocab.h - the pieces of a WordPiece tokenizer and the flags that go with them
+ * vocab.h - the pieces of a tokenizer and the flags that go with them
  *
  * Pieces are found by hash: an open-addressed table of ids, twice as large as the
  * vocabulary. The tokenizer looks up prefixes of a word, longest first; since the hash of
  * a prefix is a by-product of hashing the word, each lookup costs one probe.
+ *
+ * Pieces are those of WordPiece (BERT) or of a unigram model (SentencePiece, unigram.h).
  */
 #ifndef RF_TEXT_VOCAB_H
 #define RF_TEXT_VOCAB_H
@@ -36,7 +38,8 @@ struct rf_vocab {
     bool space_cjk;        /* each ideograph is a word */
     rf_fold_flags fold;
 
-    int32_t unk, cls, sep;
+    int32_t unk, cls, sep;      /* of XLM-R: <unk>, <s>, </s> */
+    struct rf_unigram *unigram; /* NULL: WordPiece */
 };
 
 /* Adds one byte to a hash. Start with RF_HASH_WORD for a piece that begins a word and

@@ -2,13 +2,14 @@
  * vocab_read.c - tokenizer.json, or vocab.txt with tokenizer_config.json
  *
  * tokenizer.json describes a pipeline of exchangeable parts; we accept the one pipeline
- * that BERT has and refuse any other by name: a tokenizer that is nearly right gives
- * features that are silently wrong.
+ * that BERT has, and those of unigram models (unigram_read.c), and refuse any other by
+ * name: a tokenizer that is nearly right gives features that are silently wrong.
  */
 #include "text/vocab_build.h"
 
 #include "base/file.h"
 #include "base/json.h"
+#include "text/unigram.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +82,9 @@ static rf_status want_type(json_t *root, const char *part, const char *type,
     const char *found = json_string_value(json_object_get(o, "type"));
     if (found && strcmp(found, type) == 0)
         return RF_OK;
-    return rf_fail(err, RF_ERR_VERSION, 0, "%s: %s is %.60s, wanted %s (BERT)", name,
-                   part, found ? found : rf_json_type(o), type);
+    return rf_fail(err, RF_ERR_VERSION, 0, "%s: %s is %.60s, wanted %s (BERT)%s", name,
+                   part, found ? found : rf_json_type(o), type,
+                   strcmp(part, "model") == 0 ? " or Unigram (SentencePiece)" : "");
 }
 
 static rf_status take_normalizer(rf_vocab *v, json_t *root, const char *name,
@@ -178,6 +180,12 @@ static rf_status take_added(rf_vocab_builder *b, json_t *added, rf_error *err)
     return RF_OK;
 }
 
+static bool is_unigram(const json_t *root)
+{
+    const json_t *type = json_object_get(json_object_get(root, "model"), "type");
+    return json_is_string(type) && strcmp(json_string_value(type), "Unigram") == 0;
+}
+
 rf_vocab *rf_vocab_from_json(const char *json, size_t len, const char *name,
                              rf_error *err)
 {
@@ -185,6 +193,11 @@ rf_vocab *rf_vocab_from_json(const char *json, size_t len, const char *name,
     rf_vocab_builder b = {0};
     rf_special_names names = default_names;
     json_t *root = rf_json_object(json, len, name, err);
+    if (root && is_unigram(root)) {
+        v = rf_unigram_read(root, name, err);
+        json_decref(root);
+        return v;
+    }
     if (root && rf_vocab_builder_init(&b, name, err) == RF_OK &&
         want_type(root, "model", "WordPiece", name, err) == RF_OK &&
         want_type(root, "pre_tokenizer", "BertPreTokenizer", name, err) == RF_OK &&

@@ -4,8 +4,9 @@
  * benchmark sets where those are at hand.
  */
 #include "base/file.h"
-#include "base/json.h"
 #include "text/vocab.h"
+
+#include "token_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,101 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-/* ---- A text as a line of ids --------------------------------------------------------
- */
-
-static rf_status put(void *user, int32_t id, rf_error *err)
-{
-    rf_buffer *b = user;
-    char text[16];
-    int n = snprintf(text, sizeof text, b->len ? " %d" : "%d", (int)id);
-    return rf_buffer_add(b, text, (size_t)n, err);
-}
-
-/* Fed in pieces of `step` bytes; 0: at once. */
-static const char *ids_of(const rf_vocab *v, const char *text, size_t len, size_t step,
-                          size_t max_tokens, rf_buffer *out)
-{
-    rf_buffer_clear(out);
-    rf_tokenizer *t = rf_tokenizer_new(v, max_tokens, put, out, NULL);
-    assert_non_null(t);
-    if (step == 0)
-        step = len;
-    for (size_t i = 0; i < len; i += step)
-        assert_int_equal(
-            rf_tokenizer_feed(t, text + i, len - i < step ? len - i : step, NULL), RF_OK);
-    assert_int_equal(rf_tokenizer_end(t, NULL, NULL), RF_OK);
-    rf_tokenizer_free(t);
-    return out->data;
-}
-
-static void check(const rf_vocab *v, const char *text, size_t len, const char *want,
-                  const char *file, size_t line)
-{
-    rf_buffer b;
-    rf_buffer_init(&b, (size_t)1 << 24, "ids");
-    for (size_t step = 0; step < 3; step++) /* whole, byte by byte, two bytes */
-        if (strcmp(ids_of(v, text, len, step, 0, &b), want) != 0)
-            fail_msg("%s:%zu (step %zu): got %s, want %s", file, line, step, b.data,
-                     want);
-    rf_buffer_release(&b);
-}
-
-/* ---- Files of cases ---------------------------------------------------------------- */
-
-typedef struct lines {
-    rf_buffer file;
-    char **line;
-    size_t n;
-} lines;
-
-static bool lines_load(lines *l, const char *path)
-{
-    rf_buffer_init(&l->file, (size_t)1 << 28, path);
-    if (rf_file_read(path, &l->file, NULL) != RF_OK) {
-        rf_buffer_release(&l->file);
-        return false;
-    }
-    l->n = 0;
-    for (size_t i = 0; i < l->file.len; i++)
-        l->n += l->file.data[i] == '\n';
-    l->line = calloc(l->n + 1, sizeof *l->line);
-    char *p = l->file.data;
-    for (size_t i = 0; i < l->n; i++) {
-        l->line[i] = p;
-        p = strchr(p, '\n');
-        *p++ = '\0';
-    }
-    return true;
-}
-
-static void lines_release(lines *l)
-{
-    free(l->line);
-    rf_buffer_release(&l->file);
-}
-
-/* Strings as JSON, one a line, and their ids. `exception` is a line (from 1) to which
- * the caller's own rule applies, or 0. */
-static void check_strings(const rf_vocab *v, const char *strings, const char *ids,
-                          size_t least, size_t exception, const char *exception_ids)
-{
-    lines s, w;
-    assert_true(lines_load(&s, strings));
-    assert_true(lines_load(&w, ids));
-    assert_int_equal(s.n, w.n);
-    assert_true(s.n >= least);
-    for (size_t i = 0; i < s.n; i++) {
-        json_t *text = json_loads(s.line[i], JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-        assert_non_null(text);
-        check(v, json_string_value(text), json_string_length(text),
-              i + 1 == exception ? exception_ids : w.line[i], strings, i + 1);
-        json_decref(text);
-    }
-    lines_release(&s);
-    lines_release(&w);
-}
 
 static rf_vocab *small_vocab(bool lowercase)
 {
@@ -143,8 +49,8 @@ static void hard_small(void **state)
 {
     (void)state;
     rf_vocab *v = small_vocab(true);
-    check_strings(v, GOLDEN_DIR "/tokens/hard.jsonl", GOLDEN_DIR "/tokens/hard_small.ids",
-                  200, 0, NULL);
+    token_check_strings(v, GOLDEN_DIR "/tokens/hard.jsonl",
+                        GOLDEN_DIR "/tokens/hard_small.ids", 200, 0, NULL);
     rf_vocab_free(v);
 }
 
@@ -154,11 +60,11 @@ static void hard_full(void **state)
     rf_vocab *v = full_vocab();
     if (!v)
         skip();
-    check_strings(v, GOLDEN_DIR "/tokens/hard.jsonl", GOLDEN_DIR "/tokens/hard.ids", 200,
-                  0, NULL);
+    token_check_strings(v, GOLDEN_DIR "/tokens/hard.jsonl", GOLDEN_DIR "/tokens/hard.ids",
+                        200, 0, NULL);
     v->fold = (rf_fold_flags){0};
-    check_strings(v, GOLDEN_DIR "/tokens/hard.jsonl", GOLDEN_DIR "/tokens/hard_cased.ids",
-                  200, 0, NULL);
+    token_check_strings(v, GOLDEN_DIR "/tokens/hard.jsonl",
+                        GOLDEN_DIR "/tokens/hard_cased.ids", 200, 0, NULL);
     rf_vocab_free(v);
 }
 
@@ -166,8 +72,8 @@ static void malformed(void **state)
 {
     (void)state;
     rf_vocab *small = small_vocab(true), *full = full_vocab();
-    lines l;
-    assert_true(lines_load(&l, GOLDEN_DIR "/tokens/malformed.tsv"));
+    token_lines l;
+    assert_true(token_lines_load(&l, GOLDEN_DIR "/tokens/malformed.tsv"));
     assert_true(l.n >= 40);
     for (size_t i = 0; i < l.n; i++) {
         char *hex = l.line[i], bytes[4096];
@@ -183,11 +89,11 @@ static void malformed(void **state)
             assert_int_equal(sscanf(hex + 2 * n, "%2x", &byte), 1);
             bytes[n] = (char)byte;
         }
-        check(small, bytes, n, want_small, "malformed.tsv", i + 1);
+        token_check(small, bytes, n, want_small, "malformed.tsv", i + 1);
         if (full)
-            check(full, bytes, n, want_full, "malformed.tsv", i + 1);
+            token_check(full, bytes, n, want_full, "malformed.tsv", i + 1);
     }
-    lines_release(&l);
+    token_lines_release(&l);
     rf_vocab_free(small);
     rf_vocab_free(full);
 }
@@ -198,11 +104,11 @@ static void malformed(void **state)
 static void check_set(const rf_vocab *v, const char *set, const char *split)
 {
     char path[RF_PATH_MAX];
-    lines rows, ids;
+    token_lines rows, ids;
     snprintf(path, sizeof path, "%s/%s/%s.tsv", SHARED_DATA_DIR, set, split);
-    assert_true(lines_load(&rows, path));
+    assert_true(token_lines_load(&rows, path));
     snprintf(path, sizeof path, "%s/token_ids/%s_%s.ids", SHARED_DATA_DIR, set, split);
-    assert_true(lines_load(&ids, path));
+    assert_true(token_lines_load(&ids, path));
     size_t used = 0;
     rf_buffer b;
     rf_buffer_init(&b, (size_t)1 << 24, "ids");
@@ -212,14 +118,14 @@ static void check_set(const rf_vocab *v, const char *set, const char *split)
             continue;
         assert_true(used < ids.n);
         const char *want = strchr(ids.line[used++], '\t') + 1;
-        ids_of(v, rows.line[i], (size_t)(tab - rows.line[i]), 0, 0, &b);
+        token_ids(v, rows.line[i], (size_t)(tab - rows.line[i]), 0, 0, &b);
         if (strcmp(b.data, want) != 0)
             fail_msg("%s %s line %zu: got %s, want %s", set, split, i + 1, b.data, want);
     }
     assert_int_equal(used, ids.n);
     rf_buffer_release(&b);
-    lines_release(&rows);
-    lines_release(&ids);
+    token_lines_release(&rows);
+    token_lines_release(&ids);
 }
 
 static void benchmark_sets(void **state)
@@ -240,7 +146,7 @@ static void benchmark_sets(void **state)
     /* Line 19 types the five special tokens. Its reference ids take them for the real
      * ones; our rule, and that of the file's own description, is that nobody can type a
      * special token: they are ordinary characters. */
-    check_strings(
+    token_check_strings(
         v, SHARED_DATA_DIR "/token_ids/hard_strings.jsonl",
         SHARED_DATA_DIR "/token_ids/hard_strings.ids", 751, 19,
         "101 1031 18856 2015 1033 1031 19802 1033 1031 7308 1033 1031 4895 2243 "
@@ -261,12 +167,12 @@ static void truncation_keeps_sep(void **state)
     int a = rf_vocab_find(v, "a", 1);
     assert_true(a >= 0);
     snprintf(want, sizeof want, "%d %d", v->cls, v->sep);
-    assert_string_equal(ids_of(v, "a a a", 5, 0, 2, &b), want);
+    assert_string_equal(token_ids(v, "a a a", 5, 0, 2, &b), want);
     snprintf(want, sizeof want, "%d %d %d %d", v->cls, a, a, v->sep);
-    assert_string_equal(ids_of(v, "a a a", 5, 0, 4, &b), want);
+    assert_string_equal(token_ids(v, "a a a", 5, 0, 4, &b), want);
     snprintf(want, sizeof want, "%d %d %d %d %d", v->cls, a, a, a, v->sep);
-    assert_string_equal(ids_of(v, "a a a", 5, 0, 5, &b), want);
-    assert_string_equal(ids_of(v, "a a a", 5, 0, 6, &b), want);
+    assert_string_equal(token_ids(v, "a a a", 5, 0, 5, &b), want);
+    assert_string_equal(token_ids(v, "a a a", 5, 0, 6, &b), want);
     rf_buffer_release(&b);
 
     int32_t ids[3];
@@ -275,7 +181,7 @@ static void truncation_keeps_sep(void **state)
     assert_int_equal(n, 5);
     assert_int_equal(ids[2], a);
     rf_error err = {0};
-    assert_null(rf_tokenizer_new(v, 1, put, &b, &err));
+    assert_null(rf_tokenizer_new(v, 1, token_put, &b, &err));
     assert_int_equal(err.code, RF_ERR_ARG);
     rf_vocab_free(v);
 }
