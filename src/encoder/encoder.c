@@ -228,7 +228,7 @@ static rf_status check_plausible(const rf_encoder *e, rf_error *err)
     size_t len = e->weights.file->len;
     double weights = (double)c->layers * (double)c->width *
                      (4.0 * (double)c->width + 2.0 * (double)c->inner);
-    if (2.0 * weights > (double)len)
+    if (weights > (double)len) /* a byte each at least */
         return rf_fail(err, RF_ERR_FORMAT, 0,
                        "%s: config.json describes %.0f dense weights, %s has %zu bytes",
                        e->files.where, weights,

@@ -174,6 +174,7 @@ enum {
     TENSOR_DIMS = 1,
     TENSOR_TYPE = 2,
     TENSOR_FLOATS = 4,
+    TENSOR_INTEGERS = 5,
     TENSOR_NAME = 8,
     TENSOR_RAW = 9,
     TENSOR_EXTERNAL = 13,
@@ -653,4 +654,29 @@ rf_status rf_onnx_read(const rf_onnx *o, const rf_onnx_tensor *t, float *out,
                        rf_onnx_type_name(t->type), t->raw ? "" : " outside raw_data");
     }
     return RF_OK;
+}
+
+/* int32_data holds small integers too: a field of its own, or packed. */
+bool rf_onnx_small_integer(const rf_onnx *o, const rf_onnx_tensor *t, int *value)
+{
+    reader r = {t->message, t->message + t->message_len, t->message, o->name, NULL};
+    field f;
+    uint64_t number = 0;
+    bool found = false;
+    if ((t->type != RF_ONNX_UINT8 && t->type != RF_ONNX_INT8) || t->count != 1)
+        return false;
+    if (t->raw) {
+        number = *t->raw;
+        found = true;
+    }
+    while (!found && more(&r) && take_field(&r, &f) == RF_OK) {
+        if (f.number != TENSOR_INTEGERS)
+            continue;
+        reader in = inside(&r, &f);
+        number = f.value;
+        found = f.wire == VARINT ||
+                (f.wire == BYTES && more(&in) && take_varint(&in, &number) == RF_OK);
+    }
+    *value = t->type == RF_ONNX_INT8 ? (int8_t)number : (uint8_t)number;
+    return found;
 }

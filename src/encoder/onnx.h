@@ -50,7 +50,7 @@ static inline int rf_onnx_shown(rf_onnx_text name)
 }
 
 /* TensorProto.DataType, those that we read. */
-enum { RF_ONNX_FLOAT = 1, RF_ONNX_FLOAT16 = 10 };
+enum { RF_ONNX_FLOAT = 1, RF_ONNX_UINT8 = 2, RF_ONNX_INT8 = 3, RF_ONNX_FLOAT16 = 10 };
 
 /* An initialiser. Its data is raw_data, or float_data in the message. */
 typedef struct rf_onnx_tensor {
@@ -99,6 +99,9 @@ const rf_onnx_tensor *rf_onnx_find(const rf_onnx *o, rf_onnx_text name);
  * that is neither FLOAT nor FLOAT16 in raw_data. */
 rf_status rf_onnx_read(const rf_onnx *o, const rf_onnx_tensor *t, float *out,
                        rf_error *err);
+
+/* The one element of a UINT8 or INT8 initialiser; false if it is not that. */
+bool rf_onnx_small_integer(const rf_onnx *o, const rf_onnx_tensor *t, int *value);
 
 /* "FLOAT16"; "of an unknown type" for a number that onnx.proto does not have. */
 const char *rf_onnx_type_name(uint32_t type);

@@ -13,6 +13,13 @@
  * was fused into another operator, and its orientation follows from how it is used: the
  * shape of a square matrix does not show it.
  *
+ * An 8-bit export has the same products on integers, with the weights as bytes: "X" is
+ * "X_quantized" with "X_scale" and "X_zero_point", and
+ *
+ *   x --> DynamicQuantizeLinear --> MatMulInteger --> Cast --> Mul --> Add --> y
+ *
+ * The bytes are kept (weights.h). What it also does, rounding x to 8 bits, is left out.
+ *
  * Everything is read and checked before the first byte is written.
  */
 #include "base/memory.h"
@@ -27,6 +34,7 @@
 #define MAX_COPY ((size_t)256 << 20) /* bytes of config.json or a tokenizer file */
 #define MAX_PREFIX 256               /* bytes of the prefix before "embeddings." */
 #define MAX_NAME 128                 /* bytes of a tensor name, prefix not counted */
+#define QUANTISED "_quantized"       /* ends the names of bytes that stand for weights */
 
 typedef struct weight {
     char name[MAX_NAME]; /* as Hugging Face calls it, without prefix */
@@ -34,7 +42,9 @@ typedef struct weight {
     size_t rank;
     size_t shape[2]; /* [out, in] for a dense one */
     const rf_onnx_tensor *from;
-    bool in_out; /* from is [in, out] */
+    bool in_out;        /* from is [in, out] */
+    bool bytes;         /* from is UINT8 or INT8 */
+    float quantised[2]; /* then: scale and zero */
 } weight;
 
 typedef struct importer {
@@ -48,6 +58,8 @@ typedef struct importer {
     size_t n_weights;
     size_t total; /* floats */
     float *block; /* all weights, one after the other */
+    size_t total_bytes;
+    unsigned char *bytes_block; /* those that stay bytes */
     rf_error *err;
 } importer;
 
@@ -56,8 +68,10 @@ static void importer_release(importer *im)
     rf_onnx_close(&im->file);
     free(im->weights);
     free(im->block);
+    free(im->bytes_block);
     im->weights = NULL;
     im->block = NULL;
+    im->bytes_block = NULL;
 }
 
 /* ---- config.json and the tokenizer ------------------------------------------------- */
@@ -180,26 +194,18 @@ static const rf_onnx_node *node_with(const rf_onnx *o, const char *const *ops)
 
 static rf_status refuse_quantized(const importer *im)
 {
-    static const char *const ops[] = {"MatMulInteger",
-                                      "DynamicQuantizeLinear",
-                                      "QLinearMatMul",
-                                      "DequantizeLinear",
-                                      "QuantizeLinear",
-                                      "MatMulIntegerToFloat",
-                                      "DynamicQuantizeMatMul",
-                                      "QAttention",
-                                      "QGemm",
-                                      "MatMulNBits",
-                                      "MatMulBnb4",
-                                      "GatherBlockQuantized",
-                                      NULL};
+    static const char *const ops[] = {"QLinearMatMul",        "QuantizeLinear",
+                                      "MatMulIntegerToFloat", "DynamicQuantizeMatMul",
+                                      "QAttention",           "QGemm",
+                                      "MatMulNBits",          "MatMulBnb4",
+                                      "GatherBlockQuantized", NULL};
     const rf_onnx_node *node = node_with(&im->file, ops);
     if (!node)
         return RF_OK;
     return rf_fail(
         im->err, RF_ERR_VERSION, 0,
         "%s: a quantized export (it has operator %.*s), wanted the fp32 export, "
-        "usually called model.onnx",
+        "usually called model.onnx, or one with MatMulInteger",
         im->file.name, rf_onnx_shown(node->op), node->op.at);
 }
 
@@ -217,6 +223,8 @@ static rf_status find_prefix(importer *im)
     size_t n = 0;
     for (size_t i = 0; i < im->file.n_tensors; i++) {
         rf_onnx_text name = im->file.tensors[i].name;
+        if (ends_with(name, QUANTISED))
+            name.len -= sizeof QUANTISED - 1;
         if (!ends_with(name, anchor))
             continue;
         rf_onnx_text before = {name.at, name.len - (sizeof anchor - 1)};
@@ -323,6 +331,20 @@ static const rf_onnx_tensor *behind(const rf_onnx *o, rf_onnx_text value,
     return NULL;
 }
 
+static bool is_product(const rf_onnx_node *n)
+{
+    return is_op(n, "MatMul") || is_op(n, "MatMulInteger");
+}
+
+/* The integer product behind Mul(Cast(product), scale); any other node itself. */
+static const rf_onnx_node *unscaled(const rf_onnx *o, const rf_onnx_node *n)
+{
+    const rf_onnx_node *cast = n && is_op(n, "Mul") ? producer(o, n->inputs[0]) : NULL;
+    const rf_onnx_node *p =
+        cast && is_op(cast, "Cast") ? producer(o, cast->inputs[0]) : NULL;
+    return p && is_op(p, "MatMulInteger") ? p : n;
+}
+
 /* The product to which a bias is added. */
 static const rf_onnx_node *product_by_bias(const rf_onnx *o, rf_onnx_text bias)
 {
@@ -335,8 +357,8 @@ static const rf_onnx_node *product_by_bias(const rf_onnx *o, rf_onnx_text bias)
         bool first = rf_onnx_same(n->inputs[0], bias);
         if (!first && !rf_onnx_same(n->inputs[1], bias))
             continue;
-        const rf_onnx_node *p = producer(o, n->inputs[first ? 1 : 0]);
-        if (p && is_op(p, "MatMul"))
+        const rf_onnx_node *p = unscaled(o, producer(o, n->inputs[first ? 1 : 0]));
+        if (p && is_product(p))
             return p;
     }
     return NULL;
@@ -353,10 +375,11 @@ static void node_name(char out[MAX_NAME + 16], const char *module, const char *o
 
 static const rf_onnx_node *product_by_name(const rf_onnx *o, const char *module)
 {
-    static const char *const ops[] = {"MatMul", "Gemm"};
-    for (size_t k = 0; k < 2; k++) {
+    static const char *const ops[] = {"MatMul", "Gemm", "MatMulInteger"};
+    static const char *const names[] = {"MatMul", "Gemm", "MatMul_quant"};
+    for (size_t k = 0; k < 3; k++) {
         char name[MAX_NAME + 16];
-        node_name(name, module, ops[k]);
+        node_name(name, module, names[k]);
         for (size_t i = 0; i < o->n_nodes; i++)
             if (is_op(&o->nodes[i], ops[k]) && ends_with(o->nodes[i].name, name))
                 return &o->nodes[i];
@@ -423,12 +446,17 @@ static rf_status find_dense(const importer *im, weight *w)
 
 static rf_status find_named(const importer *im, weight *w)
 {
-    char full[MAX_PREFIX + MAX_NAME], shape[160];
+    char full[MAX_PREFIX + MAX_NAME + sizeof QUANTISED], shape[160];
     bool transposed = false;
     snprintf(full, sizeof full, "%.*s%s", (int)im->prefix.len, im->prefix.at, w->name);
     w->from = behind(&im->file, rf_onnx_name(full), &transposed);
     if (w->from && !transposed)
         return RF_OK;
+    snprintf(full, sizeof full, "%.*s%s" QUANTISED, (int)im->prefix.len, im->prefix.at,
+             w->name);
+    if ((w->from = rf_onnx_find(&im->file, rf_onnx_name(full))))
+        return RF_OK;
+    full[strlen(full) - (sizeof QUANTISED - 1)] = '\0';
     return rf_fail(im->err, RF_ERR_FORMAT, 0,
                    "%s: initialiser \"%s\" is missing, wanted %s", im->file.name, full,
                    rf_shape_text(shape, w->shape, w->rank));
@@ -463,6 +491,41 @@ static rf_status check_last_layer(const importer *im)
                    im->file.name, full, im->config.layers);
 }
 
+/* Scale and zero of a weight in bytes, by name. Signed bytes become unsigned ones. */
+static rf_status find_scale(const importer *im, weight *w)
+{
+    const rf_onnx *o = &im->file;
+    char name[MAX_PREFIX + MAX_NAME + 16];
+    rf_onnx_text own = w->from->name;
+    size_t len = ends_with(own, QUANTISED) ? own.len - (sizeof QUANTISED - 1) : own.len;
+    int zero = 0;
+    if (len > MAX_PREFIX + MAX_NAME || !w->from->raw)
+        return rf_fail(im->err, RF_ERR_FORMAT, w->from->offset,
+                       "%s: initialiser \"%.*s\" has a name of %zu bytes or no raw_data",
+                       o->name, rf_onnx_shown(own), own.at, own.len);
+    snprintf(name, sizeof name, "%.*s_scale", (int)len, own.at);
+    const rf_onnx_tensor *scale = rf_onnx_find(o, rf_onnx_name(name));
+    if (!scale || scale->type != RF_ONNX_FLOAT || scale->count != 1)
+        return rf_fail(im->err, RF_ERR_VERSION, w->from->offset,
+                       "%s: the weight of \"%s\" is in 8 bits; initialiser \"%s\" is "
+                       "%s, wanted one FLOAT for the whole matrix",
+                       o->name, w->name, name,
+                       scale ? "of another size or type" : "missing");
+    rf_status st = rf_onnx_read(o, scale, &w->quantised[0], im->err);
+    snprintf(name, sizeof name, "%.*s_zero_point", (int)len, own.at);
+    const rf_onnx_tensor *point = rf_onnx_find(o, rf_onnx_name(name));
+    if (st == RF_OK && point && !rf_onnx_small_integer(o, point, &zero))
+        st = rf_fail(im->err, RF_ERR_VERSION, point->offset,
+                     "%s: initialiser \"%s\" wants to be one UINT8 or INT8", o->name,
+                     name);
+    w->quantised[1] = (float)(zero + (w->from->type == RF_ONNX_INT8 ? 128 : 0));
+    if (st == RF_OK && !(w->quantised[0] > 0.0f && w->quantised[0] < 256.0f))
+        st = rf_fail(im->err, RF_ERR_NUMERIC, scale->offset,
+                     "%s: the scale of \"%s\" is %g, wanted a number above 0", o->name,
+                     w->name, (double)w->quantised[0]);
+    return st;
+}
+
 static rf_status find_weights(importer *im)
 {
     for (size_t i = 0; i < im->n_weights; i++) {
@@ -470,17 +533,22 @@ static rf_status find_weights(importer *im)
         rf_status st = w->dense ? find_dense(im, w) : find_named(im, w);
         if (st == RF_OK)
             st = check_shape(im, w);
+        w->bytes = st == RF_OK &&
+                   (w->from->type == RF_ONNX_UINT8 || w->from->type == RF_ONNX_INT8);
+        if (st == RF_OK && w->bytes)
+            st = find_scale(im, w);
         if (st != RF_OK)
             return st;
-        if (!rf_size_add(im->total, w->from->count, &im->total))
+        size_t *total = w->bytes ? &im->total_bytes : &im->total;
+        if (!rf_size_add(*total, w->from->count, total))
             return rf_fail_nomem(im->err, SIZE_MAX, "weights");
     }
     /* One initialiser may serve several names; a file that does so for all of them would
      * need more memory than its size suggests. */
-    if (im->total > im->file.len / 2)
+    if (im->total > im->file.len / 2 || im->total_bytes > im->file.len)
         return rf_fail(im->err, RF_ERR_FORMAT, 0,
                        "%s: %zu weights by config.json in a file of %zu bytes",
-                       im->file.name, im->total, im->file.len);
+                       im->file.name, im->total + im->total_bytes, im->file.len);
     return check_last_layer(im);
 }
 
@@ -508,11 +576,38 @@ static rf_status check_finite(const importer *im, const weight *w, const float *
                    w->name);
 }
 
+/* Bytes as they are, [out, in] and unsigned. */
+static void read_bytes(const weight *w, unsigned char *out)
+{
+    unsigned char flip = w->from->type == RF_ONNX_INT8 ? 0x80 : 0;
+    size_t rows = w->shape[0], cols = w->from->count / (rows ? rows : 1);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++)
+            out[r * cols + c] =
+                w->from->raw[w->in_out ? c * rows + r : r * cols + c] ^ flip;
+}
+
+static rf_status read_all_bytes(importer *im)
+{
+    im->bytes_block = malloc(im->total_bytes ? im->total_bytes : 1);
+    if (!im->bytes_block)
+        return rf_fail_nomem(im->err, im->total_bytes, "weights");
+    unsigned char *at = im->bytes_block;
+    for (size_t i = 0; i < im->n_weights; i++) {
+        if (!im->weights[i].bytes)
+            continue;
+        read_bytes(&im->weights[i], at);
+        at += im->weights[i].from->count;
+    }
+    return RF_OK;
+}
+
 static rf_status read_weights(importer *im)
 {
     size_t widest = 0;
     for (size_t i = 0; i < im->n_weights; i++)
-        if (im->weights[i].in_out && im->weights[i].from->count > widest)
+        if (im->weights[i].in_out && !im->weights[i].bytes &&
+            im->weights[i].from->count > widest)
             widest = im->weights[i].from->count;
     float *transposed = rf_floats_new(widest);
     im->block = rf_floats_new(im->total);
@@ -522,6 +617,8 @@ static rf_status read_weights(importer *im)
     float *at = im->block;
     for (size_t i = 0; i < im->n_weights && st == RF_OK; i++) {
         const weight *w = &im->weights[i];
+        if (w->bytes)
+            continue;
         st = rf_onnx_read(&im->file, w->from, w->in_out ? transposed : at, im->err);
         if (st == RF_OK && w->in_out)
             transpose(at, transposed, w->shape[1], w->shape[0]);
@@ -530,7 +627,7 @@ static rf_status read_weights(importer *im)
         at += w->from->count;
     }
     free(transposed);
-    return st;
+    return st == RF_OK ? read_all_bytes(im) : st;
 }
 
 /* ---- Writing ----------------------------------------------------------------------- */
@@ -556,20 +653,35 @@ static rf_status write_weights(const importer *im, const char *dir)
     rf_status st = rf_path_join(path, dir, "model.safetensors", im->err);
     if (st != RF_OK)
         return st;
-    rf_tensor_out *out = calloc(im->n_weights, sizeof *out);
-    if (!out)
+    rf_tensor_out *out = calloc(2 * im->n_weights, sizeof *out);
+    char(*scales)[MAX_NAME + 8] = calloc(im->n_weights, sizeof *scales);
+    if (!out || !scales) {
+        free(out);
+        free(scales);
         return rf_fail_nomem(im->err, im->n_weights * sizeof *out, "names of weights");
+    }
     const float *at = im->block;
+    const unsigned char *bytes = im->bytes_block;
+    size_t n = 0;
     for (size_t i = 0; i < im->n_weights; i++) {
         const weight *w = &im->weights[i];
-        out[i] = (rf_tensor_out){.name = w->name,
-                                 .rank = w->rank,
-                                 .shape = {w->shape[0], w->shape[1]},
-                                 .data = at};
-        at += w->from->count;
+        out[n++] = (rf_tensor_out){.name = w->name,
+                                   .rank = w->rank,
+                                   .shape = {w->shape[0], w->shape[1]},
+                                   .data = w->bytes ? NULL : at,
+                                   .bytes = w->bytes ? bytes : NULL};
+        if (w->bytes) {
+            snprintf(scales[i], sizeof scales[i], "%s_scale", w->name);
+            out[n++] = (rf_tensor_out){
+                .name = scales[i], .rank = 1, .shape = {2}, .data = w->quantised};
+            bytes += w->from->count;
+        } else {
+            at += w->from->count;
+        }
     }
-    st = rf_safetensors_write(path, out, im->n_weights, im->err);
+    st = rf_safetensors_write(path, out, n, im->err);
     free(out);
+    free(scales);
     return st;
 }
 

@@ -298,6 +298,14 @@ const char *rf_safetensors_metadata(const rf_safetensors *s, const char *key)
 
 /* ---- Writing ----------------------------------------------------------------------- */
 
+static size_t out_bytes(const rf_tensor_out *t)
+{
+    size_t bytes = t->bytes ? 1 : sizeof(float);
+    for (size_t d = 0; d < t->rank; d++)
+        bytes *= t->shape[d];
+    return bytes;
+}
+
 rf_status rf_safetensors_write(const char *path, const rf_tensor_out *tensors, size_t n,
                                rf_error *err)
 {
@@ -312,16 +320,13 @@ rf_status rf_safetensors_write(const char *path, const rf_tensor_out *tensors, s
         goto out;
     for (size_t i = 0; i < n; i++) {
         const rf_tensor_out *t = &tensors[i];
-        size_t count = 1;
-        for (size_t d = 0; d < t->rank; d++)
-            count *= t->shape[d];
+        size_t bytes = out_bytes(t);
         char shape[160], line[512];
-        int len =
-            snprintf(line, sizeof line,
-                     ",\"%s\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[%zu,"
-                     "%zu]}",
-                     t->name, rf_shape_text(shape, t->shape, t->rank), at,
-                     at + count * sizeof(float));
+        int len = snprintf(line, sizeof line,
+                           ",\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,"
+                           "%zu]}",
+                           t->name, t->bytes ? "U8" : "F32",
+                           rf_shape_text(shape, t->shape, t->rank), at, at + bytes);
         if (len < 0 || (size_t)len >= sizeof line) {
             st = rf_fail(err, RF_ERR_LIMIT, 0, "%s: the name of a tensor is too long",
                          path);
@@ -329,7 +334,7 @@ rf_status rf_safetensors_write(const char *path, const rf_tensor_out *tensors, s
         }
         if ((st = rf_buffer_add(&out, line, (size_t)len, err)) != RF_OK)
             goto out;
-        at += count * sizeof(float);
+        at += bytes;
     }
     st = rf_buffer_add(&out, "}", 1, err);
     while (st == RF_OK && out.len % 8) /* aligns the data for readers that map the file */
@@ -340,10 +345,9 @@ rf_status rf_safetensors_write(const char *path, const rf_tensor_out *tensors, s
     for (size_t i = 0; i < 8; i++)
         out.data[i] = (char)(header_len >> (8 * i) & 0xff);
     for (size_t i = 0; i < n && st == RF_OK; i++) {
-        size_t count = 1;
-        for (size_t d = 0; d < tensors[i].rank; d++)
-            count *= tensors[i].shape[d];
-        st = rf_buffer_add(&out, tensors[i].data, count * sizeof(float), err);
+        const rf_tensor_out *t = &tensors[i];
+        st = rf_buffer_add(&out, t->bytes ? (const void *)t->bytes : t->data,
+                           out_bytes(t), err);
     }
     if (st == RF_OK)
         st = rf_file_write(path, out.data, out.len, err);

@@ -45,6 +45,7 @@ typedef struct rf_tensor {
     size_t count;              /* elements */
     const unsigned char *data; /* into the mapping; not aligned in general */
     size_t offset;             /* of data in the file */
+    float quantised[2];        /* U8 weights: scale and zero; set by rf_weights_find */
 } rf_tensor;
 
 typedef struct rf_safetensors {
@@ -76,12 +77,13 @@ const char *rf_safetensors_metadata(const rf_safetensors *st, const char *key);
 /* "[30522, 384]" */
 const char *rf_shape_text(char out[160], const size_t *shape, size_t rank);
 
-/* One tensor to write: F32, contiguous. */
+/* One tensor to write, contiguous: F32, or U8 if there are bytes. */
 typedef struct rf_tensor_out {
     const char *name;
     size_t rank;
     size_t shape[RF_TENSOR_MAX_RANK];
     const float *data;
+    const unsigned char *bytes;
 } rf_tensor_out;
 
 /* Writes a new file with the tensors in the given order; the same input gives the same

@@ -16,6 +16,39 @@ rf_weights rf_weights_in(const rf_safetensors *file, bool half)
                         .narrow = half ? rf_train_kernels()->narrow_f16 : NULL};
 }
 
+/* Finds scale and zero of a tensor of bytes. */
+static rf_status link_scale(const rf_safetensors *s, const rf_tensor *t, rf_error *err)
+{
+    char name[256];
+    float pair[2];
+    snprintf(name, sizeof name, "%s_scale", t->name);
+    const rf_tensor *scale = rf_safetensors_find(s, name);
+    if (!scale || scale->dtype != RF_F32 || scale->rank != 1 || scale->count != 2)
+        return rf_fail(err, RF_ERR_VERSION, t->offset,
+                       "%s: tensor \"%.100s\" is U8, wanted F32, F16 or BF16, or two F32 "
+                       "in \"%.100s\" that say what its bytes mean",
+                       s->name, t->name, name);
+    memcpy(pair, scale->data, sizeof pair);
+    /* Bytes of weights are 8 bits around a zero; so all products are finite. */
+    if (!(pair[0] > 0.0f && pair[0] <= 65504.0f / 255.0f && pair[1] >= 0.0f &&
+          pair[1] <= 255.0f))
+        return rf_fail(err, RF_ERR_NUMERIC, scale->offset,
+                       "%s: tensor \"%.100s\" has scale %g and zero %g, wanted a scale "
+                       "above 0 and a zero from 0 to 255",
+                       s->name, name, (double)pair[0], (double)pair[1]);
+    if (t->quantised[0] != pair[0] || t->quantised[1] != pair[1])
+        memcpy(s->tensors[t - s->tensors].quantised, pair, sizeof pair);
+    return RF_OK;
+}
+
+const rf_tensor *rf_weights_bytes(const rf_weights *w, const char *name)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", w->prefix, name);
+    const rf_tensor *t = rf_safetensors_find(w->file, full);
+    return t && t->dtype == RF_U8 && link_scale(w->file, t, NULL) == RF_OK ? t : NULL;
+}
+
 const rf_tensor *rf_weights_find(const rf_weights *w, const char *name,
                                  const char *ending, const char *old, size_t rank,
                                  size_t n0, size_t n1, rf_error *err)
@@ -42,6 +75,8 @@ const rf_tensor *rf_weights_find(const rf_weights *w, const char *name,
                 rf_shape_text(want_shape, shape, rank));
         return NULL;
     }
+    if (t->dtype == RF_U8)
+        return link_scale(s, t, err) == RF_OK ? t : NULL;
     bool known = t->dtype == RF_F32 || t->dtype == RF_F16 || t->dtype == RF_BF16;
     if (!known || (w->only_half && t->dtype != RF_F16)) {
         rf_fail(err, RF_ERR_VERSION, t->offset, "%s: tensor \"%.100s\" is %s, wanted F%s",
@@ -60,6 +95,11 @@ void rf_weights_read(const rf_weights *w, float *out, const rf_tensor *t, size_t
     bool round = w->half && t->dtype != RF_F16;
     if (t->dtype == RF_F32 && !round) {
         memcpy(out, from, n * sizeof(float));
+        return;
+    }
+    if (t->dtype == RF_U8) {
+        for (size_t i = 0; i < n; i++)
+            out[i] = t->quantised[0] * ((float)from[i] - t->quantised[1]);
         return;
     }
     uint16_t halves[512]; /* through a copy: data in a file need not be aligned */

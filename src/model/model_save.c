@@ -3,7 +3,8 @@
  * "Model file")
  *
  * Weights that are packed in panels in memory are written as plain rows, the encoder in
- * half precision. Both are converted piece by piece while writing.
+ * half precision. Both are converted piece by piece while writing. Weights of the encoder
+ * that its file has in 8 bits stay as they are, unless training tuned them.
  */
 #include "model/model.h"
 
@@ -149,6 +150,29 @@ static void add_section(saving *s, rf_section section)
     s->sections[s->n++] = section;
 }
 
+/* The bytes of tensor i and what they mean; false if it is to be written in half
+ * precision. */
+static bool add_bytes(saving *s, const rf_encoder_tensor *t, size_t i)
+{
+    const rf_encoder *e = s->m->encoder;
+    size_t frozen =
+        RF_EMBEDDING_TENSORS + (e->config.layers - s->m->tuned) * RF_LAYER_TENSORS;
+    const rf_tensor *bytes = i < frozen ? rf_weights_bytes(&e->weights, t->name) : NULL;
+    if (!bytes)
+        return false;
+    rf_section section = {.dtype = RF_U8,
+                          .rank = t->rank,
+                          .shape = {t->shape[0], t->shape[1]},
+                          .data = bytes->data};
+    memcpy(section.name, t->name, sizeof t->name);
+    add_section(s, section);
+    rf_section scale = {
+        .dtype = RF_F32, .rank = 1, .shape = {2}, .data = bytes->quantised};
+    snprintf(scale.name, sizeof scale.name, "%.80s_scale", t->name);
+    add_section(s, scale);
+    return true;
+}
+
 static void add_encoder(saving *s, bool slim)
 {
     const rf_encoder *e = s->m->encoder;
@@ -157,6 +181,8 @@ static void add_encoder(saving *s, bool slim)
         slim ? RF_EMBEDDING_TENSORS + (layers - s->m->tuned) * RF_LAYER_TENSORS : 0;
     for (size_t i = first; i < RF_EMBEDDING_TENSORS + layers * RF_LAYER_TENSORS; i++) {
         const rf_encoder_tensor t = rf_encoder_tensor_at(e, i);
+        if (add_bytes(s, &t, i))
+            continue;
         rf_section section = {.dtype = RF_F16,
                               .rank = t.rank,
                               .shape = {t.shape[0], t.shape[1]},
@@ -315,7 +341,7 @@ static rf_status make_room(saving *s, rf_error *err)
 {
     const rf_config *c = &s->m->encoder->config;
     size_t widest = c->inner > c->width ? c->inner : c->width;
-    size_t sections = RF_EMBEDDING_TENSORS + c->layers * RF_LAYER_TENSORS +
+    size_t sections = 2 * (RF_EMBEDDING_TENSORS + c->layers * RF_LAYER_TENSORS) +
                       OTHER_SECTIONS + s->m->method->n_arrays;
     s->room = widest > PIECE ? widest : PIECE;
     s->sections = calloc(sections, sizeof *s->sections);

@@ -36,7 +36,8 @@ static void add(weights *w, const char *name, size_t rank, size_t n0, size_t n1,
         data[i] = around + spread * ((float)(w->seed >> 8) * 0x1p-23f - 1.0f);
     }
     snprintf(w->names[w->n], sizeof w->names[0], "bert.%s", name);
-    *t = (rf_tensor_out){w->names[w->n], rank, {n0, n1}, data};
+    *t = (rf_tensor_out){
+        .name = w->names[w->n], .rank = rank, .shape = {n0, n1}, .data = data};
     w->n++;
 }
 

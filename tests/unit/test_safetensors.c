@@ -375,10 +375,10 @@ static void write_and_read(void **state)
 {
     (void)state;
     const float a[] = {1.0f, -0.0f, 3.5e-39f, 3.4e38f, 0.1f, -2.0f}, b[] = {42.0f};
-    const rf_tensor_out out[] = {{"z.weight", 2, {2, 3}, a},
-                                 {"a.bias", 1, {1}, b},
-                                 {"empty", 2, {0, 7}, NULL},
-                                 {"scalar", 0, {0}, b}};
+    const rf_tensor_out out[] = {{"z.weight", 2, {2, 3}, a, NULL},
+                                 {"a.bias", 1, {1}, b, NULL},
+                                 {"empty", 2, {0, 7}, NULL, NULL},
+                                 {"scalar", 0, {0}, b, NULL}};
     char dir[RF_PATH_MAX], paths[2][RF_PATH_MAX];
     rf_error err = {0};
     scratch_make(dir);
