@@ -26,9 +26,13 @@ rf_status encoder_list_print(rf_error *err)
         const rf_catalogue_entry *e = rf_catalogue(i);
         char dir[RF_PATH_MAX];
         bool here = rf_encoder_path(e->name, dir, sizeof dir, NULL) == RF_OK;
-        printf("%-12s %s\n", e->name, e->title);
-        printf("%-12s %s; %s; %u MB to download; %s\n", "", e->note, e->licence,
-               e->download_mb, here ? dir : "not in the cache");
+        printf("%-12s %s\n", e->alias ? e->alias : e->name, e->title);
+        if (e->alias)
+            printf("%-12s the same as %s\n", "", e->name);
+        printf("%-12s %s; language: %s; speed: %s; %s; %u MB to download; %s\n", "",
+               e->note, e->language ? e->language : "not stated",
+               e->speed ? e->speed : "not measured", e->licence, e->download_mb,
+               here ? dir : "not in the cache");
     }
     rf_status st = rf_hub_cached(print_hub_encoder, &any, err);
     printf(

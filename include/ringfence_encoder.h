@@ -36,6 +36,9 @@ typedef struct rf_catalogue_entry {
     const char *licence;
     const char *note;     /* what to know before choosing it */
     unsigned download_mb; /* size of the package */
+    const char *alias;    /* a name that stays when a better encoder comes; may be NULL */
+    const char *language; /* "English" */
+    const char *speed;    /* "fast" or "medium" */
 } rf_catalogue_entry;
 
 /* Entry i, NULL past the end. */

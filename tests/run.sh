@@ -15,7 +15,7 @@ jobs=$(nproc)
 if [ "$what" = all ]; then
     jobs=$((jobs + 2)) # two lanes of parts that mostly wait
     # Real encoders, fetched once into the cache. Tests that need a missing one are skipped, loudly.
-    for encoder in minilm minilm-fp32 gte-small; do
+    for encoder in minilm minilm-fp32 gte-small multilingual; do
         build/ringfence encoder get "$encoder" ||
             echo "SKIPPED: encoder $encoder is not available; tests that need it are skipped"
     done

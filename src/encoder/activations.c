@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "encoder/forward.h"
+#include "text/tokenizer.h"
 #include "text/vocab.h"
 
 #include <errno.h>
@@ -36,6 +37,8 @@ static rf_status tokenize(rf_activations *a, rf_buffer *ids, const rf_encoder *e
 {
     rf_tokenizer *t = rf_tokenizer_new(e->vocab, max_tokens, take_id, ids, err);
     rf_status st = t ? RF_OK : RF_ERR_NOMEM;
+    if (t)
+        rf_tokenizer_set_prefix(t, e->config.prefix);
     for (size_t i = 0; i < a->n_texts && st == RF_OK; i++) {
         size_t n_tokens;
         st = rf_tokenizer_feed(t, texts[i], lens[i], err);

@@ -10,6 +10,8 @@ typedef struct rf_catalogue_file {
     const char *member; /* below "package/" in the tarball; NULL: made by conversion */
     const char *name;
     const char *sha256;
+    size_t at, len;   /* the file is this part of the member; len 0: all of it */
+    const char *text; /* the file itself, if no package has it */
 } rf_catalogue_file;
 
 #define RF_CATALOGUE_FILES 5
@@ -19,10 +21,11 @@ typedef struct rf_catalogue_item {
     const char *hub;  /* OWNER/NAME of the same export on the hub, or NULL */
     const char *onnx; /* the file to import model.safetensors from, or NULL */
     const char *onnx_sha256;
+    size_t onnx_at, onnx_len;                    /* as in a file */
     rf_catalogue_file files[RF_CATALOGUE_FILES]; /* up to the first without a name */
 } rf_catalogue_item;
 
-/* NULL if the name is not in the catalogue. */
+/* NULL if the name, or the alias, is not in the catalogue. */
 const rf_catalogue_item *rf_catalogue_find(const char *name);
 
 /* The item with that OWNER/NAME; NULL if there is none. */

@@ -34,6 +34,23 @@ static rf_status want_word(const json_t *root, const char *key, const char *a,
                    key, s ? "\"" : "", s ? s : rf_json_type(v), s ? "\"" : "", a);
 }
 
+/* Our own key: what the encoder was trained to see before a text. */
+static rf_status take_prefix(rf_config *c, const json_t *root, const char *name,
+                             rf_error *err)
+{
+    const json_t *v = json_object_get(root, "query_prefix");
+    size_t len = json_string_length(v);
+    if (!v || json_is_null(v))
+        return RF_OK;
+    if (!json_is_string(v) || len >= sizeof c->prefix)
+        return rf_fail(
+            err, RF_ERR_FORMAT, 0,
+            "%s: query_prefix is %s of %zu bytes, wanted a string of up to %zu", name,
+            rf_json_type(v), len, sizeof c->prefix - 1);
+    memcpy(c->prefix, json_string_value(v), len + 1);
+    return RF_OK;
+}
+
 rf_status rf_config_parse(rf_config *c, const char *json, size_t len, const char *name,
                           rf_error *err)
 {
@@ -71,6 +88,8 @@ rf_status rf_config_parse(rf_config *c, const char *json, size_t len, const char
         goto out;
     }
     c->eps = (float)e;
+    if ((st = take_prefix(c, root, name, err)) != RF_OK)
+        goto out;
     if (c->width % c->heads != 0)
         st = rf_fail(err, RF_ERR_FORMAT, 0,
                      "%s: hidden_size %zu is not a multiple of num_attention_heads %zu",

@@ -9,7 +9,8 @@
 typedef struct rf_config {
     size_t layers, width, heads, inner;
     size_t vocab_size, positions, types;
-    float eps; /* of LayerNorm */
+    float eps;       /* of LayerNorm */
+    char prefix[64]; /* before every text, "query: "; usually empty */
 } rf_config;
 
 /* Reads dir/config.json. Refuses anything that is not plain BERT: another model_type,

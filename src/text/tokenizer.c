@@ -7,6 +7,7 @@
 #include "text/token_kind.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 rf_tokenizer *rf_tokenizer_new(const rf_vocab *vocab, size_t max_tokens,
                                rf_token_sink sink, void *user, rf_error *err)
@@ -80,24 +81,39 @@ rf_status rf_tokenizer_emit(rf_tokenizer *t, int32_t id, rf_error *err)
     return t->sink(t->user, id, err);
 }
 
-static rf_status start_text(rf_tokenizer *t, rf_error *err)
+void rf_tokenizer_set_prefix(rf_tokenizer *t, const char *prefix)
 {
-    if (t->started)
-        return RF_OK;
-    t->started = true;
-    t->n_tokens = 1;
-    return t->sink(t->user, t->vocab->cls, err);
+    t->prefix = prefix;
 }
 
-rf_status rf_tokenizer_feed(rf_tokenizer *t, const char *bytes, size_t len, rf_error *err)
+static rf_status take_bytes(rf_tokenizer *t, const char *bytes, size_t len, rf_error *err)
 {
-    rf_status st = start_text(t, err);
+    rf_status st = RF_OK;
     for (size_t i = 0; i < len && st == RF_OK; i++) {
         int32_t cps[2];
         size_t n = rf_utf8_push(&t->utf8, (unsigned char)bytes[i], cps);
         for (size_t j = 0; j < n && st == RF_OK; j++)
             st = t->kind->take_char(t, t->state, cps[j], err);
     }
+    return st;
+}
+
+static rf_status start_text(rf_tokenizer *t, rf_error *err)
+{
+    if (t->started)
+        return RF_OK;
+    t->started = true;
+    t->n_tokens = 1;
+    rf_status st = t->sink(t->user, t->vocab->cls, err);
+    return st == RF_OK && t->prefix ? take_bytes(t, t->prefix, strlen(t->prefix), err)
+                                    : st;
+}
+
+rf_status rf_tokenizer_feed(rf_tokenizer *t, const char *bytes, size_t len, rf_error *err)
+{
+    rf_status st = start_text(t, err);
+    if (st == RF_OK)
+        st = take_bytes(t, bytes, len, err);
     if (st != RF_OK)
         rf_tokenizer_reset(t);
     return st;

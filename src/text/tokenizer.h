@@ -19,6 +19,9 @@ void rf_tokenizer_reset(rf_tokenizer *t);
 struct rf_spelling;
 void rf_tokenizer_set_spelling(rf_tokenizer *t, const struct rf_spelling *spelling);
 
+/* Puts `prefix` before every text, NUL-terminated; NULL: nothing. Must outlive t. */
+void rf_tokenizer_set_prefix(rf_tokenizer *t, const char *prefix);
+
 /* Calls `word` with each word of a text, folded, as code points and as UTF-8, both valid
  * during the call; words that are too long to have pieces are left out. */
 typedef void (*rf_word_sink)(void *user, const int32_t *chars, size_t n,

@@ -22,11 +22,15 @@ nothing_left() { # the cache holds no half-made encoder and no leftovers
 @test "list and path of an empty cache" {
     run "$rf" encoder list
     [ "$status" -eq 0 ]
-    for name in minilm minilm-fp32 gte-small bert-base-uncased; do has "$output" "$name"; done
+    for name in minilm minilm-fp32 gte-small bert-base-uncased small best multilingual "language: many" "speed: fast"; do has "$output" "$name"; done
     has "$output" "not in the cache"
     run_apart "$rf" encoder path minilm
     [ "$status" -eq 1 ]
     has "$complaint" "get it with: ringfence encoder get minilm"
+    mkdir -p "$RINGFENCE_CACHE/encoders/minilm"
+    run "$rf" encoder path small
+    [ "$output" = "$RINGFENCE_CACHE/encoders/minilm" ]
+    rmdir "$RINGFENCE_CACHE/encoders/minilm"
     run_apart "$rf" encoder verify minilm
     [ "$status" -eq 1 ]
     run_apart "$rf" encoder get no-such

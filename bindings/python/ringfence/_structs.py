@@ -440,6 +440,9 @@ class rf_catalogue_entry(ctypes.Structure):
         ("licence", c_char_p),
         ("note", c_char_p),
         ("download_mb", c_uint),
+        ("alias", c_char_p),
+        ("language", c_char_p),
+        ("speed", c_char_p),
     ]
 
 
