@@ -19,9 +19,9 @@ portable := test_kernels test_encoder test_embedder test_tune test_ans_step \
 # a minute and a half.
 threaded := test_base test_dataset test_embedder test_tune test_ans test_session test_tsne \
     test_methods_rules test_lab_run test_queue test_check_labels
-# Not under AddressSanitizer: the big models take minutes there and reach no code of ours that the
-# tiny encoders do not.
-big := test_features test_bert_base
+# Not under AddressSanitizer: the big models and the long trainings of the reference take minutes there and reach
+# no code of ours that the tiny encoders and short trainings do not.
+big := test_features test_bert_base test_ans_reference
 
 cli := $(addprefix cli-,$(bats))
 asan := $(addprefix asan-,$(filter-out $(big),$(units)))
@@ -103,7 +103,7 @@ build-tsan:
 $(asan): asan-%: build-asan
 	$(tap) $@ build-asan/tests/$*
 asan-portable: build-asan
-	$(tap) $@ env RINGFENCE_KERNELS=portable build-asan/tests/test_embedder
+	$(tap) $@ env RINGFENCE_KERNELS=portable build-asan/tests/test_kernels
 asan-fuzz: build-asan
 	$(tap) $@ tests/fuzz/replay.sh build-asan
 $(tsan): tsan-%: build-tsan
