@@ -26,7 +26,7 @@ export async function test(name, run) {
 // Opens a page; whatever it asks for or complains about fails the test.
 export async function look(name, options, run) {
   const context = await browser.newContext(options), page = await context.newPage();
-  page.setDefaultTimeout(60000);
+  page.setDefaultTimeout(300000);
   const trouble = [], url = 'file://' + path.join(dir, name + '.html');
   page.on('console', m => trouble.push('console: ' + m.text()));
   page.on('pageerror', e => trouble.push('error: ' + e));

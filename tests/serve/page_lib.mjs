@@ -42,7 +42,7 @@ export const kill = ({ child }) => new Promise(gone => {
 // except messages that match `expected`.
 export async function visit(server, options, run, expected = /^$/) {
   const context = await browser.newContext({ acceptDownloads: true, ...options }), page = await context.newPage(), trouble = [];
-  page.setDefaultTimeout(60000);
+  page.setDefaultTimeout(300000);
   page.on('console', m => trouble.push('console: ' + m.text()));
   page.on('pageerror', e => trouble.push('error: ' + e));
   page.on('dialog', d => { trouble.push('dialog: ' + d.message()); d.dismiss(); });
