@@ -115,6 +115,8 @@ export async function run() {
       await openTab(page, 'review');
       await reviewed(page);
       const before = await page.locator('.item .t').allTextContents();
+      // The list of labels comes late, so that "u" is pressed before the last step has ended.
+      await page.route('**/v1/labels', async route => { if (route.request().method() === 'GET') await new Promise(r => setTimeout(r, 500)); await route.continue(); });
       for (const key of ['x', '1']) {
         await page.keyboard.press('j');
         await page.keyboard.press(key);
@@ -123,6 +125,7 @@ export async function run() {
         await until('the label taken back', async () => (await pending(server)).length === 0);
         await until('the text in its place', async () => (await page.locator('.item .t').allTextContents()).sort().join('\n') === [...before].sort().join('\n'));
       }
+      await page.unroute('**/v1/labels');
       // from the list of what is to be learnt: one, then the others
       await page.keyboard.press('k');
       await page.keyboard.press('k');
